@@ -1,0 +1,221 @@
+"""The answer to a workload: a comparison of candidates, and what was rejected and why."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, PlainSerializer
+
+from planner.sizing.devices import Layout
+from planner.sizing.quantities import Assumption, Derivation, Estimate, Frozen
+
+Money = Annotated[Decimal, PlainSerializer(lambda amount: format(amount, "f"), return_type=str, when_used="json")]
+
+Verdict = Literal["fits", "tight", "does_not_fit"]
+Limit = Literal[
+    "memory_bandwidth", "compute", "interconnect", "step_overhead", "kv_room", "batch_cap", "offered_load", "prefill"
+]
+RejectionReason = Literal[
+    "support", "memory", "divisibility", "include", "exclude", "region", "provider", "price", "interruption",
+    "tier", "incomplete_price", "overload", "currency", "budget", "deadline"
+]  # fmt: skip
+
+
+class OfferFacts(Frozen):
+    """One rentable machine with its price, as it was read."""
+
+    offer_id: int
+    provider: str
+    provider_name: str
+    sku: str
+    region: str
+    region_name: str | None = None
+    region_name_ja: str | None = None
+    tier: str
+    accelerator: str
+    gpu_count: int
+    gpu_fraction: float = 1.0
+    gpu_memory_bytes: int
+    bandwidth_bytes_per_s: float
+    link: str | None = None
+    vcpu: float | None = None
+    ram_bytes: int | None = None
+    price_amount: Money
+    price_currency: str
+    price_unit: str
+    """"hour" or "month", for the whole machine."""
+    price_observed_on: date
+    price_observed_precision: str
+    price_age_days: int
+    stale: bool
+    floor: bool = False
+    """A marketplace's lowest asking price, not a list price."""
+    estimated: bool = False
+    source: str
+    source_url: str | None = None
+    licence: str | None = None
+
+
+class MemorySplit(Frozen):
+    """Bytes on the fullest device of one replica.
+
+    ``usable_bytes`` is what the runtime may take; ``device_bytes`` what the engine sees. ``needed_bytes``
+    is weights + KV at the load asked for + activations + overhead.
+    """
+
+    device_bytes: int
+    usable_bytes: int
+    weights_bytes: int
+    kv_bytes_per_token: int
+    """On one device; the KV of sliding-window layers makes it depend on length: this is at typical length."""
+    kv_room_bytes: int
+    kv_room_tokens: int
+    kv_needed_bytes: int
+    activation_bytes: int
+    overhead_bytes: int
+    headroom_bytes: int
+    needed_bytes: int
+    concurrency_at_typical: int
+    concurrency_at_maximum: int
+
+
+class LoadPoint(Frozen):
+    """Speed of the whole deployment at one load; means. Overloaded: no latency is given."""
+
+    concurrency: float
+    request_rate_per_s: float | None
+    batch_per_replica: float
+    ttft_s: Estimate | None
+    tpot_s: Estimate | None
+    output_tokens_per_s: Estimate | None
+    """All replicas together."""
+    output_tokens_per_s_per_user: Estimate | None
+    output_tokens_per_s_per_replica: Estimate | None
+    overloaded: bool
+    limit: Limit
+    bearable_rate_per_s: float | None = None
+    """The request rate the deployment can bear, where it is overloaded."""
+
+
+class Speed(Frozen):
+    typical: LoadPoint
+    peak: LoadPoint
+
+
+class BatchRun(Frozen):
+    """A whole offline job."""
+
+    hours: Estimate
+    output_tokens_per_s: Estimate
+    cost: Money | None
+    meets_deadline: bool | None
+    spot_eligible: bool
+
+
+class BillLine(Frozen):
+    """One line of a monthly bill. ``amount`` is None where the price is unknown; 0 only where it is known to be."""
+
+    what: Literal["gpu", "storage", "egress", "rework"]
+    amount: Money | None
+    quantity: float
+    unit: str
+    unit_price: Money | None
+    unit_price_currency: str | None
+    source: str | None
+    observed_on: date | None = None
+    note: str | None = None
+
+
+class Bill(Frozen):
+    """A month's bill in one currency: the sum of its rounded lines."""
+
+    total: Money
+    currency: str
+    complete: bool
+    missing: tuple[str, ...] = ()
+    hours: float
+    lines: tuple[BillLine, ...]
+    rate: Money | None = None
+    """Units of ``currency`` per USD used, with its date."""
+    rate_on: date | None = None
+
+
+class PerMillionTokens(Frozen):
+    all: Money | None
+    output: Money | None
+    at_full_use: Money | None
+
+
+class Miss(Frozen):
+    """A target that is missed: by how much."""
+
+    target: Literal["ttft_s", "tpot_s", "throughput", "deadline_hours", "budget_per_month"]
+    asked: float
+    got: float | None
+
+
+class Candidate(Frozen):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True)
+
+    rank: int
+    class_: Annotated[int, Field(alias="class", ge=1, le=3)]
+    offer: OfferFacts
+    layout: Layout
+    replicas: int
+    gpus_per_replica: int
+    machines: int
+    idle_gpus: int
+    verdict: Verdict
+    limit: Limit
+    misses: tuple[Miss, ...] = ()
+    memory: MemorySplit
+    speed: Speed | None
+    batch: BatchRun | None = None
+    monthly: Bill
+    per_million_tokens: PerMillionTokens
+    warnings: tuple[str, ...] = ()
+    """Codes of things to know, worded by the reader's language: e.g. ``tp_over_pcie``, ``format_saves_memory_only``."""
+    derivations: dict[str, Derivation] = {}
+
+
+class Rejection(Frozen):
+    offer: OfferFacts
+    reason: RejectionReason
+    detail: dict[str, Any] = {}
+    """Data of the reason (which rule, whose number), worded by the reader's language."""
+    needed_bytes: int | None = None
+    available_bytes: int | None = None
+    what_would_help: tuple[dict[str, Any], ...] = ()
+    """Computed changes that would make it fit, smallest first: ``{"change": "weights_format", "to": "fp8", …}``."""
+
+
+class SmallestChange(Frozen):
+    """Where no candidate meets everything: the least change that would give one."""
+
+    change: str
+    value: float | str
+    candidates: int
+
+
+class Comparison(Frozen):
+    """Everything one workload's answer consists of; a plan stores exactly this."""
+
+    schema_version: int = 1
+    engine_version: str
+    kind: str
+    priced_at: datetime
+    catalog_version: str
+    workload: dict[str, Any]
+    """The workload with every default filled in, as it was computed."""
+    model: dict[str, Any]
+    """What was understood of the model: name, parameters, layers, attention, stored format, source."""
+    assumptions: tuple[Assumption, ...]
+    candidates: tuple[Candidate, ...]
+    candidates_total: int
+    class_counts: dict[str, int]
+    rejected: tuple[Rejection, ...]
+    rejected_counts: dict[str, int]
+    smallest_change: SmallestChange | None = None
+    not_comparable_count: int = 0

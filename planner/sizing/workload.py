@@ -1,0 +1,177 @@
+"""What a user asks for: the workload document, its defaults and its limits.
+
+The limits are written here once; forms borrow them. ``null`` or an absent key means the documented default.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, Strict, model_validator
+
+from planner.sizing.quantities import Frozen
+
+Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
+Count = Annotated[int, Strict()]
+
+Objective = Literal["cost", "ttft", "tpot", "throughput", "finish"]
+Tier = Literal["on_demand", "spot", "reserved"]
+WeightsFormat = Literal[
+    "fp32", "bf16", "fp16", "fp8", "int8", "int4_awq", "int4_gptq", "gguf_q4_k_m", "gguf_q8_0", "mxfp4", "nvfp4"
+]
+KvFormat = Literal["auto", "bf16", "fp16", "fp8", "int8"]
+
+TOKENS_MAXIMUM = 10_000_000
+CONCURRENCY_MAXIMUM = 1_000_000
+
+
+def _without_nulls(value: Any) -> Any:
+    """Drop keys that are null, at every level, so that null means the default."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return value
+
+
+class ModelReference(Frozen):
+    """Which model: a known id (with the revision it was frozen at), or a pasted ``config.json``."""
+
+    id: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[\w][\w.\-/ ]*$")] = (
+        "meta-llama/Llama-3.1-8B-Instruct"
+    )
+    revision: Annotated[str, Field(max_length=64, pattern=r"^[\w.\-]+$")] | None = None
+    config: dict[str, Any] | None = None
+
+
+class RuntimeChoice(Frozen):
+    """Which serving engine and version, with the options that change memory or speed."""
+
+    name: Literal["vllm", "sglang", "tensorrt_llm", "llama_cpp"] = "vllm"
+    version: Annotated[str, Field(min_length=1, max_length=20, pattern=r"^[\w.]+$")] | None = None
+    options: RuntimeOptions = Field(default_factory=lambda: RuntimeOptions())
+
+
+class RuntimeOptions(Frozen):
+    """Engine options; ``None`` means the engine's own default for its version."""
+
+    max_num_batched_tokens: Annotated[Count, Field(ge=1, le=TOKENS_MAXIMUM)] | None = None
+    max_num_seqs: Annotated[Count, Field(ge=1, le=100_000)] | None = None
+    gpu_memory_utilization: Annotated[Number, Field(gt=0.05, le=1)] | None = None
+    enforce_eager: Annotated[bool, Strict()] | None = None
+
+
+class InputTokens(Frozen):
+    """Prompt length of one request, tokens."""
+
+    typical: Annotated[Count, Field(ge=1, le=TOKENS_MAXIMUM)] = 1000
+    maximum: Annotated[Count, Field(ge=1, le=TOKENS_MAXIMUM)] = 8000
+
+
+class OutputTokens(Frozen):
+    """Generated length of one request, tokens."""
+
+    typical: Annotated[Count, Field(ge=1, le=TOKENS_MAXIMUM)] = 300
+    maximum: Annotated[Count, Field(ge=1, le=TOKENS_MAXIMUM)] = 1000
+
+
+class Concurrency(Frozen):
+    """Requests in flight, the whole deployment: on average and at peak."""
+
+    average: Annotated[Number, Field(gt=0, le=CONCURRENCY_MAXIMUM)] = 8
+    peak: Annotated[Number, Field(gt=0, le=CONCURRENCY_MAXIMUM)] = 32
+
+
+class Targets(Frozen):
+    """Latency targets at peak load, as means; ``"none"`` = no target (null is the default, as everywhere)."""
+
+    ttft_s: Annotated[Number, Field(gt=0, le=86_400)] | Literal["none"] = 1.0
+    tpot_s: Annotated[Number, Field(gt=0, le=3_600)] | Literal["none"] = 0.05
+
+
+class Schedule(Frozen):
+    """When the machines are on. 24 × 30.4167 = 730 hours a month by default."""
+
+    hours_per_day: Annotated[Number, Field(gt=0, le=24)] = 24
+    days_per_month: Annotated[Number, Field(gt=0, le=31)] = 30.4167
+    starts_per_day: Annotated[Number, Field(ge=0, le=1440)] = 1
+
+
+class Filters(Frozen):
+    """What the user wants to see; include and exclude name accelerators."""
+
+    regions: tuple[str, ...] = ()
+    providers: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    tiers: tuple[Tier, ...] = ("on_demand",)
+    complete_prices_only: bool = False
+    price_per_month_maximum: Annotated[Number, Field(gt=0, le=1e12)] | None = None
+
+
+class CommonWorkload(Frozen):
+    """Fields that every kind of workload has."""
+
+    objective: Objective = "cost"
+    budget_per_month: Annotated[Number, Field(gt=0, le=1e12)] | None = None
+    deadline_hours: Annotated[Number, Field(gt=0, le=876_000)] | None = None
+    headroom_fraction: Annotated[Number, Field(ge=0, le=0.9)] = 0.1
+    replicas_minimum: Annotated[Count, Field(ge=1, le=10_000)] = 1
+    interruptible: Annotated[bool, Strict()] = False
+    schedule: Schedule = Schedule()
+    storage_gb: Annotated[Number, Field(ge=0, le=1e9)] = 100
+    egress_gb_per_month: Annotated[Number, Field(ge=0, le=1e9)] = 50
+    filters: Filters = Filters()
+    currency: Literal["USD", "JPY", "EUR"] = "USD"
+
+
+class LlmWorkload(CommonWorkload):
+    """What interactive serving and batch generation share."""
+
+    model: ModelReference = ModelReference()
+    runtime: RuntimeChoice = RuntimeChoice()
+    weights_format: WeightsFormat = "bf16"
+    kv_format: KvFormat = "auto"
+    input_tokens: InputTokens = InputTokens()
+    output_tokens: OutputTokens = OutputTokens()
+    prefix_hit_fraction: Annotated[Number, Field(ge=0, lt=1)] = 0.0
+    kv_offload_gib: Annotated[Number, Field(ge=0, le=1e6)] = 0
+
+    @model_validator(mode="after")
+    def _typical_within_maximum(self) -> Self:
+        for name in ("input_tokens", "output_tokens"):
+            lengths = getattr(self, name)
+            if lengths.typical > lengths.maximum:
+                raise ValueError(f"{name}.typical {lengths.typical} is above {name}.maximum {lengths.maximum}")
+        return self
+
+
+class ServingWorkload(LlmWorkload):
+    """Interactive LLM serving. Concurrency or rate; with both, the rate wins."""
+
+    kind: Literal["llm_serving"] = "llm_serving"
+    concurrency: Concurrency = Concurrency()
+    request_rate_per_s: Annotated[Number, Field(gt=0, le=1e6)] | None = None
+    targets: Targets = Targets()
+
+    @model_validator(mode="after")
+    def _average_within_peak(self) -> Self:
+        if self.concurrency.average > self.concurrency.peak:
+            raise ValueError(
+                f"concurrency.average {self.concurrency.average:g} is above concurrency.peak {self.concurrency.peak:g}"
+            )
+        return self
+
+
+class BatchWorkload(LlmWorkload):
+    """Offline generation: a number of requests, done by a deadline. It can restart, so it is interruptible."""
+
+    kind: Literal["llm_batch"] = "llm_batch"
+    request_count: Annotated[Count, Field(ge=1, le=10**12)] = 100_000
+    deadline_hours: Annotated[Number, Field(gt=0, le=876_000)] | Literal["none"] | None = 12
+    interruptible: Annotated[bool, Strict()] = True
+
+
+Workload = Annotated[
+    ServingWorkload | BatchWorkload,
+    Field(discriminator="kind"),
+    BeforeValidator(_without_nulls),
+]
