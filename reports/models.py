@@ -1,0 +1,196 @@
+"""Saved plans: photographs of comparisons, in versions that never change, and links that show one of them."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from datetime import datetime
+from typing import Any, ClassVar, NoReturn
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from accounts.models import SHOWN_PREFIX_LENGTH, Team, User
+
+SLUG_LENGTH = 12
+# Without 0, o, 1, l, i: a slug is read aloud and typed from paper.
+SLUG_ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
+TITLE_LENGTH = 200
+NOTE_LENGTH = 4000
+
+
+def new_slug() -> str:
+    """A random address of 12 characters (59 bits)."""
+    return "".join(secrets.choice(SLUG_ALPHABET) for _unused in range(SLUG_LENGTH))
+
+
+class ImmutableError(TypeError):
+    """Somebody tried to change what has been saved."""
+
+
+class FrozenQuerySet(models.QuerySet[Any]):
+    """Rows that are added and read; changing them in bulk is refused too."""
+
+    def update(self, **kwargs: Any) -> NoReturn:
+        raise ImmutableError(f"{self.model.__name__} rows never change.")
+
+    def bulk_update(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise ImmutableError(f"{self.model.__name__} rows never change.")
+
+
+class FrozenModel(models.Model):
+    """A row that is written once."""
+
+    objects: ClassVar[models.Manager[Any]] = FrozenQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if not self._state.adding:
+            raise ImmutableError(f"{type(self).__name__} {self.pk} was saved before and never changes.")
+        super().save(*args, **kwargs)
+
+
+class PlanQuerySet(models.QuerySet["Plan"]):
+    def of(self, user: User) -> PlanQuerySet:
+        """Plans of the teams the user is a member of now."""
+        return self.filter(team__memberships__user=user)
+
+    def live(self) -> PlanQuerySet:
+        return self.filter(archived_at__isnull=True)
+
+    def matching(self, text: str) -> PlanQuerySet:
+        """Plans whose title or address holds every word of ``text``."""
+        plans = self
+        for word in text.split()[:8]:
+            plans = plans.filter(models.Q(title__icontains=word) | models.Q(slug__iexact=word))
+        return plans
+
+
+class Plan(models.Model):
+    """A plan of a team: an address that stays, over versions that never change."""
+
+    slug = models.CharField(max_length=SLUG_LENGTH, unique=True, default=new_slug, editable=False)
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="plans")
+    title = models.CharField(_("title"), max_length=TITLE_LENGTH)
+    """The newest version's title, kept here for lists and search."""
+    latest_number = models.PositiveIntegerField(default=0)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField()
+    changed_at = models.DateTimeField()
+    archived_at = models.DateTimeField(null=True, blank=True)
+
+    objects = PlanQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-changed_at", "-pk")
+        indexes = [models.Index(fields=["team", "-changed_at"], name="reports_plan_team_changed")]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def is_archived(self) -> bool:
+        return self.archived_at is not None
+
+
+class PlanVersion(FrozenModel):
+    """One photograph of a plan: inputs, prices, engine version and results as they were."""
+
+    plan = models.ForeignKey(Plan, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    title = models.CharField(_("title"), max_length=TITLE_LENGTH)
+    prepared_for = models.CharField(_("prepared for"), max_length=TITLE_LENGTH, blank=True)
+    note = models.TextField(_("note"), max_length=NOTE_LENGTH, blank=True)
+    prepared_by = models.CharField(max_length=TITLE_LENGTH, blank=True)
+    """The author's name as it was; never an e-mail address."""
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField()
+    priced_at = models.DateTimeField()
+    engine_version = models.CharField(max_length=40)
+    catalog_version = models.CharField(max_length=100)
+    fingerprint = models.CharField(max_length=64)
+    """SHA-256 over the canonical content (see ``reports.content``)."""
+
+    class Meta:
+        ordering = ("plan", "-number")
+        constraints = [models.UniqueConstraint(fields=["plan", "number"], name="reports_version_number_once")]
+
+    def __str__(self) -> str:
+        return f"{self.title} · {self.number}"
+
+
+class PlanWorkload(FrozenModel):
+    """One workload of a version: what was asked, and the whole answer as canonical text."""
+
+    version = models.ForeignKey(PlanVersion, on_delete=models.CASCADE, related_name="workloads")
+    position = models.PositiveIntegerField()
+    name = models.CharField(_("name"), max_length=TITLE_LENGTH, blank=True)
+    kind = models.CharField(max_length=40)
+    inputs_text = models.TextField()
+    """The workload document as it was asked, canonical JSON."""
+    comparison_text = models.TextField()
+    """The comparison, canonical JSON; text and not a JSON column, so that no database reorders it."""
+    comparison_sha256 = models.CharField(max_length=64)
+
+    class Meta:
+        ordering = ("version", "position")
+        constraints = [
+            models.UniqueConstraint(fields=["version", "position"], name="reports_workload_position_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.name or f"{self.kind} {self.position}"
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(self.inputs_text)
+        return document
+
+
+class ShareLinkQuerySet(models.QuerySet["ShareLink"]):
+    def open(self, at: datetime) -> ShareLinkQuerySet:
+        """Links that show their version at this moment; an expiry instant itself is over."""
+        return self.filter(
+            models.Q(expires_at__isnull=True) | models.Q(expires_at__gt=at),
+            revoked_at__isnull=True,
+            version__plan__archived_at__isnull=True,
+            version__plan__team__allow_share_links=True,
+        )
+
+
+class ShareLink(models.Model):
+    """Lets whoever holds its secret read one version; the secret is stored as its hash only."""
+
+    version = models.ForeignKey(PlanVersion, on_delete=models.CASCADE, related_name="share_links")
+    secret_sha256 = models.CharField(max_length=64, unique=True)
+    shown_prefix = models.CharField(max_length=SHOWN_PREFIX_LENGTH)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    view_count = models.PositiveIntegerField(default=0)
+
+    objects = ShareLinkQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-created_at", "-pk")
+
+    def __str__(self) -> str:
+        return f"{self.shown_prefix}…"
+
+    def state(self, at: datetime) -> str:
+        """``open``, ``revoked`` or ``expired``."""
+        if self.revoked_at is not None:
+            return "revoked"
+        if self.expires_at is not None and self.expires_at <= at:
+            return "expired"
+        return "open"
