@@ -15,7 +15,7 @@ Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Count = Annotated[int, Strict()]
 
 Objective = Literal["cost", "ttft", "tpot", "throughput", "finish"]
-Tier = Literal["on_demand", "spot", "reserved"]
+Tier = Literal["on_demand", "spot", "reserved", "community"]
 WeightsFormat = Literal[
     "fp32", "bf16", "fp16", "fp8", "int8", "int4_awq", "int4_gptq", "gguf_q4_k_m", "gguf_q8_0", "mxfp4", "nvfp4"
 ]
@@ -104,6 +104,8 @@ class Filters(Frozen):
     exclude: tuple[str, ...] = ()
     tiers: tuple[Tier, ...] = ("on_demand",)
     complete_prices_only: bool = False
+    estimated_prices: bool = False
+    """Also show prices that their source calls an estimate; by default they are listed as rejected."""
     price_per_month_maximum: Annotated[Number, Field(gt=0, le=1e12)] | None = None
 
 

@@ -1,0 +1,266 @@
+"""A month's bill: exact Decimal lines for rows that are shown, and the same figures in integers for ranking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.sizing.offers import MICRO, EgressPrice, EgressStep, Integers, Rates, Terms, shown_unit_price
+from planner.sizing.quantities import Assumption
+from planner.sizing.results import Bill, BillLine
+from planner.sizing.workload import Schedule
+
+MINOR_UNITS = {"USD": 100, "EUR": 100, "JPY": 1}
+"""Smallest units per unit of currency: JPY has no decimals."""
+HOUR_STEP = Decimal("0.01")
+"""Billed hours a month are rounded to a hundredth of an hour, so that 24 × 30.4167 reads and counts as 730."""
+HOUR_STEPS = 100
+INCOMPLETE_TENTHS = 11
+"""An incomplete total ranks as 1.10 × its known part; a complete one as 10 tenths."""
+OVERFLOW = 4e18
+"""Products above this leave 64 bits."""
+SATURATED = 10**17
+"""Amounts in smallest units end here, far above any bill, so that sums and tenths of them stay in 64 bits."""
+
+INTERRUPTIONS_PER_HOUR = Assumption(
+    name="interruptions_per_hour", value=0.05, unit="1/h", source="assumed: one interruption in 20 h of a spot "
+    "machine; providers publish no rate per hour", low=0.005, high=0.3,
+)  # fmt: skip
+HOURS_LOST = Assumption(
+    name="hours_lost_per_interruption", value=0.25, unit="h", source="assumed: requests in hand are repeated, a "
+    "new machine starts and loads the weights", low=0.05, high=1.0,
+)  # fmt: skip
+
+
+def rework_fraction() -> Decimal:
+    """Share of machine time done twice on interruptible machines: interruptions per hour × hours lost at each."""
+    return Decimal(str(INTERRUPTIONS_PER_HOUR.value)) * Decimal(str(HOURS_LOST.value))
+
+
+@dataclass(frozen=True)
+class Run:
+    """When machines run in a month: ``hours_per_start`` for each of ``starts``."""
+
+    hours_per_start: Decimal
+    starts: Decimal
+    hours_ceiling: Decimal
+    """Hours of a month in which they could run at all: being billed for more than staying on makes no sense."""
+
+
+def scheduled(schedule: Schedule) -> Run:
+    """The month of a service: its hours a day, divided over its starts."""
+    days = Decimal(str(schedule.days_per_month))
+    hours_per_day = Decimal(str(schedule.hours_per_day))
+    starts_per_day = Decimal(str(schedule.starts_per_day))
+    if starts_per_day == 0:
+        return Run(hours_per_day * days, Decimal(1), 24 * days)
+    return Run(hours_per_day / starts_per_day, starts_per_day * days, 24 * days)
+
+
+def jobs(schedule: Schedule, hours_per_job: Decimal) -> Run:
+    """The month of a batch job: it runs once for each start; once in the month where starts are 0."""
+    days = Decimal(str(schedule.days_per_month))
+    starts = Decimal(str(schedule.starts_per_day)) * days or Decimal(1)
+    return Run(hours_per_job, starts, max(24 * days, hours_per_job * starts))
+
+
+def billed_hours(run: Run, unit_s: int | None, minimum_s: int | None) -> Decimal:
+    """Hours a month on the bill of one machine.
+
+    starts × max(minimum, ceil(seconds per start ÷ unit) × unit) ÷ 3600, at most a whole month, rounded half
+    up to 0.01 h. Where the provider's unit is not known the exact time is taken.
+
+    >>> billed_hours(scheduled(Schedule()), 3600, None)
+    Decimal('730.00')
+    """
+    seconds = run.hours_per_start * 3600
+    if unit_s:
+        seconds = (seconds / unit_s).quantize(Decimal(1), ROUND_CEILING) * unit_s
+    if minimum_s:
+        seconds = max(seconds, Decimal(minimum_s))
+    hours = min(seconds * run.starts / 3600, max(run.hours_ceiling, run.hours_per_start * run.starts))
+    return hours.quantize(HOUR_STEP, ROUND_HALF_UP)
+
+
+def rounded(amount: Decimal, currency: str) -> Decimal:
+    """Half up to the currency's smallest unit: cents, whole yen."""
+    step = Decimal(1) / MINOR_UNITS[currency]
+    return amount.quantize(step if MINOR_UNITS[currency] > 1 else Decimal(1), ROUND_HALF_UP)
+
+
+def egress_amount(price: EgressPrice, gb: Decimal) -> Decimal:
+    """Cost of ``gb`` GB out in a month, step by step, in the price's own currency."""
+    total = Decimal(0)
+    for number, step in enumerate(price.steps):
+        following = price.steps[number + 1] if number + 1 < len(price.steps) else None
+        upper = min(gb, following.from_gb) if following else gb
+        if upper > step.from_gb:
+            total += (upper - step.from_gb) * step.price_per_gb
+    return total
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What the workload keeps and sends, beside machine time."""
+
+    storage_gb: float
+    egress_gb_per_month: float
+
+
+@dataclass(frozen=True)
+class UnitPrice:
+    """Price of one machine per hour or month, as observed."""
+
+    amount: Decimal
+    currency: str
+    per_month: bool
+    source: str
+    observed_on: date
+
+
+def side_lines(needs: Needs, terms: Terms, rates: Rates, currency: str) -> list[BillLine]:
+    """Storage and egress of a month; the amount is None where the price, or its rate, is unknown."""
+    lines = []
+    if needs.storage_gb > 0:
+        storage = terms.storage
+        factor = rates.factor(storage.currency, currency) if storage else None
+        quantity = Decimal(str(needs.storage_gb))
+        lines.append(
+            BillLine(
+                what="storage",
+                amount=rounded(quantity * storage.price_per_gb_month * factor, currency)
+                if storage and factor is not None
+                else None,
+                quantity=needs.storage_gb,
+                unit="GB-month",
+                unit_price=storage.price_per_gb_month if storage else None,
+                unit_price_currency=storage.currency if storage else None,
+                source=storage.source if storage else None,
+                observed_on=storage.observed_on if storage else None,
+            )
+        )
+    if needs.egress_gb_per_month > 0:
+        egress = terms.egress
+        known = egress is not None and bool(egress.steps)
+        factor = rates.factor(egress.currency, currency) if egress else None
+        quantity = Decimal(str(needs.egress_gb_per_month))
+        amount = unit_price = None
+        if egress is not None and known and factor is not None:
+            amount = rounded(egress_amount(egress, quantity) * factor, currency)
+            unit_price = step_reached(egress.steps, quantity).price_per_gb
+        lines.append(
+            BillLine(
+                what="egress",
+                amount=amount,
+                quantity=needs.egress_gb_per_month,
+                unit="GB",
+                unit_price=unit_price,
+                unit_price_currency=egress.currency if egress and known else None,
+                source=egress.source if egress else None,
+                observed_on=egress.observed_on if egress else None,
+                note="tiered" if egress and len(egress.steps) > 1 else None,
+            )
+        )
+    return lines
+
+
+def step_reached(steps: tuple[EgressStep, ...], gb: Decimal) -> EgressStep:
+    """The dearest step this much traffic reaches."""
+    reached = steps[0]
+    for step in steps:
+        if gb > step.from_gb:
+            reached = step
+    return reached
+
+
+def month(
+    price: UnitPrice,
+    *,
+    machines: int,
+    run: Run,
+    terms: Terms,
+    needs: Needs,
+    rates: Rates,
+    currency: str,
+    rework: Decimal = Decimal(0),
+) -> Bill | None:
+    """The month's bill, tax excluded: every line rounded half up, the total the sum of the known lines.
+
+    gpu = machines × billed hours × price (a monthly plan: machines × price of the provider's own month);
+    rework = the same for the hours expected to be repeated. None where the price has no exchange rate:
+    it stays in its own currency, unranked.
+    """
+    factor = rates.factor(price.currency, currency)
+    if factor is None:
+        return None
+    hours = billed_hours(run, terms.unit_s, terms.minimum_s)
+    per_unit = shown_unit_price(price.amount, factor)
+    count = Decimal(1) if price.per_month else hours
+    lines = [_machine_line("gpu", price, machines, count, per_unit, currency, terms)]
+    if rework and not price.per_month:
+        repeated = (hours * rework).quantize(HOUR_STEP, ROUND_HALF_UP)
+        lines.append(_machine_line("rework", price, machines, repeated, per_unit, currency, terms))
+    lines += side_lines(needs, terms, rates, currency)
+    missing = tuple(line.what for line in lines if line.amount is None)
+    converted = any(
+        line.unit_price_currency not in (None, currency) for line in lines if line.amount is not None
+    )
+    return Bill(
+        total=sum((line.amount for line in lines if line.amount is not None), Decimal(0)),
+        currency=currency,
+        complete=not missing,
+        missing=missing,
+        hours=float(hours),
+        lines=tuple(lines),
+        rate=rates.factor("USD", currency) if converted else None,
+        rate_on=rates.on if converted else None,
+    )
+
+
+def _machine_line(
+    what: str, price: UnitPrice, machines: int, count: Decimal, per_unit: Decimal, currency: str, terms: Terms
+) -> BillLine:
+    return BillLine(
+        what=what,  # type: ignore[arg-type]
+        amount=rounded(per_unit * machines * count, currency),
+        quantity=float(machines * count),
+        unit="machine-month" if price.per_month else "machine-hour",
+        unit_price=price.amount,
+        unit_price_currency=price.currency,
+        source=price.source,
+        observed_on=price.observed_on,
+        note="billing_unit_unknown" if terms.unit_s is None and not price.per_month else None,
+    )
+
+
+def hour_steps(run: Run, terms: Terms, rework: Decimal = Decimal(0)) -> tuple[int, int]:
+    """Billed and repeated hours of one machine in hundredths of an hour, as integers for the ranking."""
+    hours = billed_hours(run, terms.unit_s, terms.minimum_s)
+    repeated = (hours * rework).quantize(HOUR_STEP, ROUND_HALF_UP)
+    return int(hours * HOUR_STEPS), int(repeated * HOUR_STEPS)
+
+
+def side_minor(needs: Needs, terms: Terms, rates: Rates, currency: str) -> tuple[int, bool]:
+    """Storage and egress in smallest units of the currency, and whether all of it is known."""
+    lines = side_lines(needs, terms, rates, currency)
+    known = sum((line.amount for line in lines if line.amount is not None), Decimal(0))
+    return int(known * MINOR_UNITS[currency]), all(line.amount is not None for line in lines)
+
+
+def machine_minor(price_micro: Integers, machines: Integers, steps: Integers, currency: str) -> Integers:
+    """One machine line of many offers, in smallest units of the currency: price × machines × hours, half up.
+
+    Integers throughout; the few products beyond 64 bits are done one by one and saturate.
+    """
+    divisor = MICRO * HOUR_STEPS // MINOR_UNITS[currency]
+    estimate = price_micro.astype(np.float64) * machines * steps
+    large = estimate > OVERFLOW
+    amount: NDArray[np.int64] = (np.where(large, 0, price_micro) * machines * steps + divisor // 2) // divisor
+    for row in np.flatnonzero(large):
+        exact = (int(price_micro[row]) * int(machines[row]) * int(steps[row]) + divisor // 2) // divisor
+        amount[row] = min(exact, SATURATED)
+    return amount

@@ -1,0 +1,176 @@
+"""The market as the arithmetic sees it: columns of offers, billing terms, exchange rates. No Django, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import ROUND_HALF_UP, Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.sizing.devices import Machine
+from planner.sizing.results import OfferFacts
+
+MICRO = 1_000_000
+MICRO_UNIT = Decimal("0.000001")
+
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class StoragePrice:
+    """Block storage kept for a month, per GB (10⁹ bytes)."""
+
+    price_per_gb_month: Decimal
+    currency: str
+    source: str
+    observed_on: date | None = None
+
+
+@dataclass(frozen=True)
+class EgressStep:
+    """Traffic above ``from_gb`` GB a month costs ``price_per_gb``, until the next step."""
+
+    from_gb: Decimal
+    price_per_gb: Decimal
+
+
+@dataclass(frozen=True)
+class EgressPrice:
+    """Transfer out, in steps; a free allowance is a first step at price 0. No steps = unknown."""
+
+    steps: tuple[EgressStep, ...]
+    currency: str
+    source: str
+    observed_on: date | None = None
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How one provider bills in one region. ``None`` means not known, never free."""
+
+    provider: str
+    unit_s: int | None = None
+    minimum_s: int | None = None
+    storage: StoragePrice | None = None
+    egress: EgressPrice | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Exchange rates of one day: units of each currency per USD."""
+
+    on: date | None = None
+    per_usd: Mapping[str, Decimal] = field(default_factory=lambda: {"USD": Decimal(1)})
+    source: str = ""
+
+    def factor(self, source: str, target: str) -> Decimal | None:
+        """Units of ``target`` per unit of ``source``; None where a rate is missing."""
+        if source == target:
+            return Decimal(1)
+        if source not in self.per_usd or target not in self.per_usd:
+            return None
+        return self.per_usd[target] / self.per_usd[source]
+
+
+def shown_unit_price(price: Decimal, factor: Decimal) -> Decimal:
+    """Price per hour or month in the shown currency, to six places.
+
+    The one place where a machine's price is converted: the bill multiplies this figure, and so does the
+    ranking in integers, which is why both agree to the cent.
+    """
+    return (price * factor).quantize(MICRO_UNIT, ROUND_HALF_UP)
+
+
+@dataclass(eq=False)
+class Market:
+    """Comparable offers in columns, all of one length; read-only after it was made.
+
+    Identical machines share an entry of ``machines`` and are sized once. ``facts(i, today)`` makes the
+    readable row of one offer, only for rows that are shown.
+    """
+
+    version: str
+    machines: tuple[Machine, ...]
+    accelerators: tuple[str, ...]
+    """Catalog name of the accelerator of each entry of ``machines``."""
+    terms: tuple[Terms, ...]
+    rates: Rates
+    providers: tuple[str, ...]
+    regions: tuple[str, ...]
+    tiers: tuple[str, ...]
+    currencies: tuple[str, ...]
+    offer_id: Integers
+    machine_index: Integers
+    terms_index: Integers
+    provider_index: Integers
+    region_index: Integers
+    tier_index: Integers
+    currency_index: Integers
+    price_micro: Integers
+    """Micro-units of the offer's own currency, for the whole machine, per hour or per month."""
+    per_month: Flags
+    estimated: Flags
+    floor: Flags
+    observed_ordinal: Integers
+    ram_bytes: Integers
+    vcpu: NDArray[np.float64]
+    facts: Callable[[int, date], OfferFacts]
+    not_comparable_count: int = 0
+    _shown: dict[str, Integers] = field(default_factory=dict)
+    _tie_rank: Integers | None = None
+    _position: dict[int, int] | None = None
+
+    def __len__(self) -> int:
+        return len(self.offer_id)
+
+    def position(self, offer_id: int) -> int | None:
+        """Row of an offer, None where the market does not hold it."""
+        if self._position is None:
+            self._position = {int(number): row for row, number in enumerate(self.offer_id)}
+        return self._position.get(offer_id)
+
+    def shown_price_micro(self, currency: str) -> Integers:
+        """Unit prices in micro-units of ``currency``; -1 where there is no rate."""
+        if currency not in self._shown:
+            shown = np.full(len(self), -1, dtype=np.int64)
+            for index, own in enumerate(self.currencies):
+                rows = self.currency_index == index
+                factor = self.rates.factor(own, currency)
+                if factor is None:
+                    continue
+                if own == currency:
+                    shown[rows] = self.price_micro[rows]
+                    continue
+                distinct, inverse = np.unique(self.price_micro[rows], return_inverse=True)
+                converted = [
+                    int(shown_unit_price(Decimal(int(price)) * MICRO_UNIT, factor) * MICRO) for price in distinct
+                ]
+                shown[rows] = np.array(converted, dtype=np.int64)[inverse]
+            self._shown[currency] = shown
+        return self._shown[currency]
+
+    def tie_rank(self) -> Integers:
+        """Position of each offer by what breaks ties and never changes: more bandwidth, more memory, more RAM,
+        more vCPU, newer price, then the older row."""
+        if self._tie_rank is None:
+            bandwidth = np.array([m.device.bandwidth_bytes_per_s * m.fraction for m in self.machines])
+            memory = np.array([m.device.memory_bytes * m.fraction for m in self.machines])
+            order = np.lexsort(
+                (
+                    self.offer_id,
+                    -self.observed_ordinal,
+                    -self.vcpu,
+                    -self.ram_bytes,
+                    -memory[self.machine_index] if len(self) else self.offer_id,
+                    -bandwidth[self.machine_index] if len(self) else self.offer_id,
+                )
+            )
+            rank = np.empty(len(self), dtype=np.int64)
+            rank[order] = np.arange(len(self))
+            self._tie_rank = rank
+        return self._tie_rank
