@@ -1,5 +1,29 @@
-from django.urls import URLPattern, URLResolver
+"""The account pages. Only those of allauth that this product has are mounted, under allauth's own names."""
 
-app_name = "accounts"
+from allauth.account import views as allauth_views
+from django.urls import path, re_path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from accounts import views
+
+urlpatterns = [
+    path("", views.account, name="account"),
+    path("login/", allauth_views.login, name="account_login"),
+    path("logout/", allauth_views.logout, name="account_logout"),
+    path("signup/", allauth_views.signup, name="account_signup"),
+    path("inactive/", allauth_views.account_inactive, name="account_inactive"),
+    path("reauthenticate/", allauth_views.reauthenticate, name="account_reauthenticate"),
+    path("password/change/", allauth_views.password_change, name="account_change_password"),
+    path("password/set/", allauth_views.password_set, name="account_set_password"),
+    path("password/reset/", allauth_views.password_reset, name="account_reset_password"),
+    path("password/reset/done/", allauth_views.password_reset_done, name="account_reset_password_done"),
+    re_path(
+        r"^password/reset/key/(?P<uidb36>[0-9A-Za-z]+)-(?P<key>.+)/$",
+        allauth_views.password_reset_from_key,
+        name="account_reset_password_from_key",
+    ),
+    path(
+        "password/reset/key/done/",
+        allauth_views.password_reset_from_key_done,
+        name="account_reset_password_from_key_done",
+    ),
+]

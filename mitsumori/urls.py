@@ -4,16 +4,26 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.i18n import set_language
 
+from accounts.views import admin_login
+from mitsumori import views
 from mitsumori.api import api
+
+# One way in for everybody: the admin has no log-in form of its own.
+admin.site.login = admin_login  # type: ignore[method-assign]
 
 urlpatterns = [
     path("", include("planner.urls")),
     path("catalog/", include("catalog.urls")),
-    path("plans/", include("reports.urls")),
-    path("s/", include("reports.share_urls")),
-    path("api/v1/", api.urls),
+    path("", include("reports.urls")),
     path("accounts/", include("accounts.urls")),
-    path("accounts/", include("allauth.account.urls")),
+    path("api/v1/", api.urls),
     path("language/", set_language, name="set_language"),
+    path("healthz", views.healthz, name="healthz"),
+    path("metrics", views.metrics, name="metrics"),
     path("admin/", admin.site.urls),
 ]
+
+handler400 = "mitsumori.views.bad_request"
+handler403 = "mitsumori.views.permission_denied"
+handler404 = "mitsumori.views.page_not_found"
+handler500 = "mitsumori.views.server_error"
