@@ -29,7 +29,7 @@ FEATURES = ["kern", "liga", "calt", "ccmp", "locl", "mark", "mkmk", "tnum", "ver
 
 def japanese() -> set[int]:
     """The characters of Windows-31J and of plane 1 of JIS X 0213 (two bytes in EUC)."""
-    found = set()
+    found = {0x20BB7}  # the other way to write the family name Yoshida
     for point in range(0xA0, 0x2FFFF):
         if 0xD800 <= point < 0xF900:
             continue

@@ -1,0 +1,110 @@
+"""A sheet: what a page or a paper shows of a plan, from a stored version or from an unsaved draft."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from planner.sizing.results import Comparison
+from reports.content import canonical, comparison_text, content_text, read_comparison
+from reports.models import PlanVersion, PlanWorkload
+from reports.services import NamedWorkload
+
+VALIDITY = timedelta(days=30)
+"""How long after its price date a sheet may be used without asking again; printed on it."""
+
+
+@dataclass(frozen=True)
+class SheetWorkload:
+    """One workload of a sheet with its stored answer."""
+
+    position: int
+    name: str
+    kind: str
+    comparison: Comparison
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Everything that is shown; ``fingerprint`` and ``number`` are None on a draft."""
+
+    title: str
+    prepared_for: str
+    note: str
+    prepared_by: str
+    slug: str | None
+    number: int | None
+    created_at: datetime | None
+    priced_at: datetime
+    engine_version: str
+    catalog_version: str
+    fingerprint: str | None
+    workloads: tuple[SheetWorkload, ...]
+    content_text: str
+
+    @property
+    def is_draft(self) -> bool:
+        return self.fingerprint is None
+
+    @property
+    def valid_until(self) -> datetime:
+        return self.priced_at + VALIDITY
+
+
+def of_version(version: PlanVersion) -> Sheet:
+    """A stored version, as it was saved."""
+    rows = list(version.workloads.all())
+    return Sheet(
+        title=version.title,
+        prepared_for=version.prepared_for,
+        note=version.note,
+        prepared_by=version.prepared_by,
+        slug=version.plan.slug,
+        number=version.number,
+        created_at=version.created_at,
+        priced_at=version.priced_at,
+        engine_version=version.engine_version,
+        catalog_version=version.catalog_version,
+        fingerprint=version.fingerprint,
+        workloads=tuple(SheetWorkload(row.position, row.name, row.kind, read_comparison(row)) for row in rows),
+        content_text=content_text(version, rows),
+    )
+
+
+def of_draft(title: str, answers: Sequence[tuple[NamedWorkload, Comparison]]) -> Sheet:
+    """A workbench that nobody saved: the same figures, no number, no fingerprint."""
+    first = answers[0][1]
+    version = PlanVersion(
+        title=title,
+        priced_at=first.priced_at,
+        engine_version=first.engine_version,
+        catalog_version=first.catalog_version,
+    )
+    rows = [
+        PlanWorkload(
+            name=named.name,
+            kind=comparison.kind,
+            inputs_text=canonical(named.workload.model_dump(mode="json", by_alias=True)),
+            comparison_text=comparison_text(comparison),
+        )
+        for named, comparison in answers
+    ]
+    return Sheet(
+        title=title,
+        prepared_for="",
+        note="",
+        prepared_by="",
+        slug=None,
+        number=None,
+        created_at=None,
+        priced_at=first.priced_at,
+        engine_version=first.engine_version,
+        catalog_version=first.catalog_version,
+        fingerprint=None,
+        workloads=tuple(
+            SheetWorkload(position, named.name, comparison.kind, comparison)
+            for position, (named, comparison) in enumerate(answers, start=1)
+        ),
+        content_text=content_text(version, rows),
+    )
