@@ -101,7 +101,8 @@ class Market:
     terms: tuple[Terms, ...]
     rates: Rates
     providers: tuple[str, ...]
-    regions: tuple[str, ...]
+    regions: tuple[frozenset[str], ...]
+    """What a region filter may say to mean each region, in lower case; empty where the source names none."""
     tiers: tuple[str, ...]
     currencies: tuple[str, ...]
     offer_id: Integers
@@ -148,7 +149,8 @@ class Market:
                     continue
                 distinct, inverse = np.unique(self.price_micro[rows], return_inverse=True)
                 converted = [
-                    int(shown_unit_price(Decimal(int(price)) * MICRO_UNIT, factor) * MICRO) for price in distinct
+                    int(shown_unit_price(Decimal(int(price)) * MICRO_UNIT, factor) * MICRO)
+                    for price in distinct
                 ]
                 shown[rows] = np.array(converted, dtype=np.int64)[inverse]
             self._shown[currency] = shown
@@ -158,8 +160,8 @@ class Market:
         """Position of each offer by what breaks ties and never changes: more bandwidth, more memory, more RAM,
         more vCPU, newer price, then the older row."""
         if self._tie_rank is None:
-            bandwidth = np.array([m.device.bandwidth_bytes_per_s * m.fraction for m in self.machines])
-            memory = np.array([m.device.memory_bytes * m.fraction for m in self.machines])
+            bandwidth = np.array([m.device.bandwidth_bytes_per_s for m in self.machines])
+            memory = np.array([m.device.memory_bytes for m in self.machines])
             order = np.lexsort(
                 (
                     self.offer_id,

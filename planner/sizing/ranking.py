@@ -73,9 +73,7 @@ def rank(standing: Standing, offset: int = 0, limit: int | None = None) -> Integ
     return order[offset:end]
 
 
-def _bands(
-    standing: Standing, effective: Integers, order: Integers, end: int
-) -> Iterator[tuple[int, int]]:
+def _bands(standing: Standing, effective: Integers, order: Integers, end: int) -> Iterator[tuple[int, int]]:
     """Start and stop of each band up to ``end``, over the sorted order; taken before any of them is resorted."""
     sorted_effective = effective[order]
     class_, objective = standing.class_[order], standing.objective[order]

@@ -1,0 +1,59 @@
+"""What the planner keeps: pasted model configurations too long for a link."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import datetime, timedelta
+from typing import Any, Self
+
+from django.db import models
+
+CONFIG_BYTES_MAXIMUM = 64 * 1024
+CONFIG_DAYS = 90
+
+
+class PastedConfigQuerySet(models.QuerySet["PastedConfig"]):
+    def alive(self, at: datetime) -> Self:
+        return self.filter(used_at__gt=at - timedelta(days=CONFIG_DAYS))
+
+    def expired(self, at: datetime) -> Self:
+        return self.filter(used_at__lte=at - timedelta(days=CONFIG_DAYS))
+
+
+class PastedConfig(models.Model):
+    """A ``config.json`` under the SHA-256 of its canonical text; a link carries the digest. Never listed."""
+
+    digest = models.CharField(max_length=64, primary_key=True)
+    text = models.TextField()
+    """Canonical: keys sorted, no spaces."""
+    used_at = models.DateTimeField(db_index=True)
+
+    objects = PastedConfigQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return self.digest[:12]
+
+    @classmethod
+    def keep(cls, config: dict[str, Any], at: datetime) -> PastedConfig:
+        """Store a configuration that was already read and bounded; the same content is one row.
+
+        Raises ``ValueError`` where its canonical text is above 64 kB.
+        """
+        text = json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+        if len(text) > CONFIG_BYTES_MAXIMUM:
+            raise ValueError(
+                f"the configuration has {len(text)} bytes; at most {CONFIG_BYTES_MAXIMUM} are kept"
+            )
+        digest = hashlib.sha256(text.encode("ascii")).hexdigest()
+        kept, _created = cls.objects.update_or_create(digest=digest, defaults={"text": text, "used_at": at})
+        return kept
+
+    @classmethod
+    def find(cls, digest: str, at: datetime) -> dict[str, Any] | None:
+        """The configuration of a link, None where it is unknown or was not used for 90 days."""
+        kept = cls.objects.alive(at).filter(digest=digest).first()
+        if kept is None:
+            return None
+        config: dict[str, Any] = json.loads(kept.text)
+        return config
