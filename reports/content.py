@@ -67,4 +67,4 @@ def fingerprint(version: PlanVersion, workloads: Iterable[PlanWorkload]) -> str:
 
 def is_whole(version: PlanVersion) -> bool:
     """Whether what is stored still is what was fingerprinted."""
-    return fingerprint(version, version.workloads.all()) == version.fingerprint
+    return fingerprint(version, version.answers) == version.fingerprint

@@ -117,6 +117,8 @@ class PlanVersion(FrozenModel):
     catalog_version = models.CharField(max_length=100)
     fingerprint = models.CharField(max_length=64)
     """SHA-256 over the canonical content (see ``reports.content``)."""
+    answered_by = models.ForeignKey("self", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    """The earlier version whose answers stand here too, where only words were changed; None: it has its own."""
 
     class Meta:
         ordering = ("plan", "-number")
@@ -124,6 +126,11 @@ class PlanVersion(FrozenModel):
 
     def __str__(self) -> str:
         return f"{self.title} · {self.number}"
+
+    @property
+    def answers(self) -> models.QuerySet[PlanWorkload]:
+        """The workloads of this version with their stored answers, in order."""
+        return PlanWorkload.objects.filter(version_id=self.answered_by_id or self.pk).order_by("position")
 
 
 class PlanWorkload(FrozenModel):
@@ -133,6 +140,8 @@ class PlanWorkload(FrozenModel):
     position = models.PositiveIntegerField()
     name = models.CharField(_("name"), max_length=TITLE_LENGTH, blank=True)
     kind = models.CharField(max_length=40)
+    query = models.TextField(blank=True)
+    """The workbench's query string for the same screen, so that it opens again; not part of the content."""
     inputs_text = models.TextField()
     """The workload document as it was asked, canonical JSON."""
     comparison_text = models.TextField()

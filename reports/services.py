@@ -26,10 +26,11 @@ SECRET_MAX_LENGTH = 200
 
 @dataclass(frozen=True)
 class NamedWorkload:
-    """A workload of a plan and what the plan calls it."""
+    """A workload of a plan, what the plan calls it, and the workbench's query string that opens it again."""
 
     workload: ServingWorkload | BatchWorkload
     name: str = ""
+    query: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class LinksClosedError(Exception):
 @dataclass(frozen=True)
 class _Answer:
     name: str
+    query: str
     inputs_text: str
     comparison: Comparison
     comparison_text: str
@@ -82,6 +84,7 @@ def compute(
 def _answer(named: NamedWorkload, comparison: Comparison) -> _Answer:
     return _Answer(
         name=named.name,
+        query=named.query,
         inputs_text=canonical(named.workload.model_dump(mode="json", by_alias=True)),
         comparison=comparison,
         comparison_text=comparison_text(comparison),
@@ -116,7 +119,7 @@ def add_version(
     priced_at: datetime,
     at: datetime,
 ) -> PlanVersion:
-    """The next version, computed anew; raises `ConflictError` where ``base_number`` is not the newest any more."""
+    """The next version, computed anew; raises `ConflictError` where ``base_number`` is not the newest now."""
     answers = compute(workloads, priced_at=priced_at, at=at, team=plan.team)
     with transaction.atomic():
         return _append(_locked(plan, base_number), words, answers, user=user, at=at)
@@ -128,18 +131,9 @@ def reword(plan: Plan, *, user: User, base_number: int, words: Words, at: dateti
         locked = _locked(plan, base_number)
         before = newest(locked)
         version = _version(locked, words, before, user=user, at=at)
-        kept = [
-            PlanWorkload(
-                position=row.position,
-                name=row.name,
-                kind=row.kind,
-                inputs_text=row.inputs_text,
-                comparison_text=row.comparison_text,
-                comparison_sha256=row.comparison_sha256,
-            )
-            for row in before.workloads.all()
-        ]
-        return _store(locked, version, kept)
+        version.answered_by_id = before.answered_by_id or before.pk
+        version.fingerprint = fingerprint(version, before.answers)
+        return _store(locked, version)
 
 
 def _locked(plan: Plan, base_number: int) -> Plan:
@@ -165,6 +159,7 @@ def _append(plan: Plan, words: Words, answers: list[_Answer], *, user: User, at:
         PlanWorkload(
             position=position,
             name=answer.name,
+            query=answer.query,
             kind=answer.comparison.kind,
             inputs_text=answer.inputs_text,
             comparison_text=answer.comparison_text,
@@ -172,7 +167,12 @@ def _append(plan: Plan, words: Words, answers: list[_Answer], *, user: User, at:
         )
         for position, answer in enumerate(answers, start=1)
     ]
-    return _store(plan, version, rows)
+    version.fingerprint = fingerprint(version, rows)
+    _store(plan, version)
+    for row in rows:
+        row.version = version
+        row.save()
+    return version
 
 
 def _version(plan: Plan, words: Words, stamp: PlanVersion, *, user: User, at: datetime) -> PlanVersion:
@@ -191,12 +191,8 @@ def _version(plan: Plan, words: Words, stamp: PlanVersion, *, user: User, at: da
     )
 
 
-def _store(plan: Plan, version: PlanVersion, rows: list[PlanWorkload]) -> PlanVersion:
-    version.fingerprint = fingerprint(version, rows)
+def _store(plan: Plan, version: PlanVersion) -> PlanVersion:
     version.save()
-    for row in rows:
-        row.version = version
-        row.save()
     plan.latest_number = version.number
     plan.title = version.title
     plan.changed_at = version.created_at

@@ -22,6 +22,7 @@ class SheetWorkload:
     position: int
     name: str
     kind: str
+    query: str
     comparison: Comparison
 
 
@@ -54,7 +55,7 @@ class Sheet:
 
 def of_version(version: PlanVersion) -> Sheet:
     """A stored version, as it was saved."""
-    rows = list(version.workloads.all())
+    rows = list(version.answers)
     return Sheet(
         title=version.title,
         prepared_for=version.prepared_for,
@@ -67,7 +68,9 @@ def of_version(version: PlanVersion) -> Sheet:
         engine_version=version.engine_version,
         catalog_version=version.catalog_version,
         fingerprint=version.fingerprint,
-        workloads=tuple(SheetWorkload(row.position, row.name, row.kind, read_comparison(row)) for row in rows),
+        workloads=tuple(
+            SheetWorkload(row.position, row.name, row.kind, row.query, read_comparison(row)) for row in rows
+        ),
         content_text=content_text(version, rows),
     )
 
@@ -103,7 +106,7 @@ def of_draft(title: str, answers: Sequence[tuple[NamedWorkload, Comparison]]) ->
         catalog_version=first.catalog_version,
         fingerprint=None,
         workloads=tuple(
-            SheetWorkload(position, named.name, comparison.kind, comparison)
+            SheetWorkload(position, named.name, comparison.kind, named.query, comparison)
             for position, (named, comparison) in enumerate(answers, start=1)
         ),
         content_text=content_text(version, rows),
