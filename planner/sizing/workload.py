@@ -14,6 +14,8 @@ from planner.sizing.quantities import Frozen
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Count = Annotated[int, Strict()]
 
+Names = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=100)], ...], Field(max_length=200)]
+
 Objective = Literal["cost", "ttft", "tpot", "throughput", "finish"]
 Tier = Literal["on_demand", "spot", "reserved", "community"]
 WeightsFormat = Literal[
@@ -98,10 +100,10 @@ class Schedule(Frozen):
 class Filters(Frozen):
     """What the user wants to see; include and exclude name accelerators."""
 
-    regions: tuple[str, ...] = ()
-    providers: tuple[str, ...] = ()
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
+    regions: Names = ()
+    providers: Names = ()
+    include: Names = ()
+    exclude: Names = ()
     tiers: tuple[Tier, ...] = ("on_demand",)
     complete_prices_only: bool = False
     estimated_prices: bool = False
