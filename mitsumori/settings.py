@@ -379,6 +379,7 @@ TIME_ZONE = "UTC"
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = DATA_DIR / "static"
+STATIC_ROOT.mkdir(exist_ok=True)
 _collected = PRODUCTION or (not DEBUG and not TESTING and (STATIC_ROOT / "staticfiles.json").exists())
 WHITENOISE_USE_FINDERS = not _collected
 WHITENOISE_AUTOREFRESH = DEBUG

@@ -1,0 +1,155 @@
+"""What all tests share: the clock's time, people, a browser, and what is told when something cannot run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from hypothesis import settings as hypothesis_settings
+
+from accounts.models import Team, User
+from accounts.services import personal_team
+from tests.factories import AT, make_user
+from tests.services import ValkeyServer
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page
+
+hypothesis_settings.register_profile("project", derandomize=True, deadline=None, database=None)
+hypothesis_settings.load_profile("project")
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CHROMIUM_OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+]
+NO_CHROMIUM = "no Chromium: sudo apt-get install -y chromium fonts-noto-cjk libatomic1"
+NO_MEASUREMENTS = "no measurement files (MITSUMORI_MEASUREMENTS)"
+DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_reset_sequences"}
+UNDER_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--database-only", action="store_true", help="only tests that touch the database")
+    parser.addoption("--summary-file", default="", help="where to write the counts of this run as JSON")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--database-only"):
+        chosen = [item for item in items if _touches_database(item)]
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+        items[:] = chosen
+    for item in items:
+        if item.get_closest_marker("measurements") and not Path(settings.MEASUREMENTS_DIR).is_dir():
+            item.add_marker(pytest.mark.skip(reason=NO_MEASUREMENTS))
+        if item.get_closest_marker("browser") and CHROMIUM is None and not UNDER_CI:
+            item.add_marker(pytest.mark.skip(reason=NO_CHROMIUM))
+
+
+def _touches_database(item: pytest.Item) -> bool:
+    return item.get_closest_marker("django_db") is not None or bool(
+        DATABASE_FIXTURES & set(getattr(item, "fixturenames", ()))
+    )
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
+    without_browser = sum(NO_CHROMIUM in reason for reason in skipped)
+    if without_browser:
+        terminalreporter.section("BROWSER TESTS WERE NOT RUN", red=True, bold=True)
+        terminalreporter.line(f"{without_browser} tests need Chromium. {NO_CHROMIUM}", red=True)
+    counts = {name: len(terminalreporter.stats.get(name, [])) for name in ("passed", "failed", "error", "skipped")}
+    counts["measurements_not_run"] = sum(NO_MEASUREMENTS in reason for reason in skipped)
+    counts["browser_not_run"] = without_browser
+    if config.getoption("--summary-file"):
+        Path(config.getoption("--summary-file")).write_text(json.dumps(counts), encoding="utf-8")
+
+
+@pytest.fixture
+def at() -> datetime:
+    """The moment at which everything in the test happens."""
+    return AT
+
+
+@pytest.fixture
+def user(db: None) -> User:
+    return make_user("owner@example.com")
+
+
+@pytest.fixture
+def team(user: User) -> Team:
+    return personal_team(user, at=AT)
+
+
+@pytest.fixture
+def user_client(user: User, team: Team) -> Client:
+    """A client signed in as `user`, the owner of `team`."""
+    client = Client()
+    client.force_login(user, backend="allauth.account.auth_backends.AuthenticationBackend")
+    return client
+
+
+@pytest.fixture
+def measurements() -> Path:
+    """The folder of the measurement files (tests that use it carry the marker of the same name)."""
+    return Path(settings.MEASUREMENTS_DIR)
+
+
+@pytest.fixture(scope="session")
+def valkey_url() -> Iterator[str]:
+    """A real Redis-compatible server; its address."""
+    server = ValkeyServer()
+    try:
+        yield server.start()
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.fail(NO_CHROMIUM, pytrace=False)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_OPTIONS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def context(browser: Browser, live_server: Any) -> Iterator[BrowserContext]:
+    """A fresh browser profile that starts at the live server."""
+    fresh = browser.new_context(base_url=live_server.url, locale="en-GB", timezone_id="UTC")
+    fresh.set_default_timeout(15_000)
+    yield fresh
+    fresh.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    """A page; a script error, a CSP violation or an unexpected dialog fails the test at its end."""
+    fresh = context.new_page()
+    troubles: list[str] = []
+    fresh.on("pageerror", lambda error: troubles.append(f"script error: {error}"))
+    fresh.on(
+        "console",
+        lambda message: troubles.append(message.text) if "Content Security Policy" in message.text else None,
+    )
+    fresh.on("dialog", lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    yield fresh
+    assert troubles == []
