@@ -1,0 +1,162 @@
+"""Fitted constants of the speed model: what share of a device's paper figures engines really reach.
+
+A constant is ``base × Π factor``: one global value, and factors for the classes (engine era, device class,
+number format, link, launch mode) whose measurements say something else. They live in a data file with their
+origin; formulas get a ``Constants`` handed in and never read that file.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.sizing.devices import Device, Link
+from planner.sizing.quantities import Assumption, Frozen
+
+Axis = Literal["engine", "device", "format", "link", "launch"]
+Array = NDArray[np.float64]
+
+CONSTANTS: dict[str, tuple[str, tuple[Axis, ...]]] = {
+    "weight_read_fraction": ("1", ("engine", "device", "format")),
+    "kv_read_fraction": ("1", ("engine", "device")),
+    "decode_compute_fraction": ("1", ("engine", "device", "format")),
+    "prefill_compute_fraction": ("1", ("engine", "device", "format")),
+    "prefill_attention_fraction": ("1", ("engine", "device")),
+    "roof_exponent": ("1", ()),
+    "step_fixed_s": ("s", ("engine",)),
+    "step_layer_s": ("s", ("engine", "device", "launch")),
+    "step_sequence_s": ("s", ("engine",)),
+    "prefill_step_share": ("1", ("engine",)),
+    "prefill_half_tokens": ("token", ()),
+    "hop_s": ("s", ("link", "engine")),
+    "link_fraction": ("1", ("link",)),
+    "stage_s": ("s", ("engine",)),
+    "request_fixed_s": ("s", ("engine",)),
+    "synchrony_fraction": ("1", ("engine",)),
+    "kv_residency_fraction": ("1", ("engine",)),
+    "latency_limit_fraction": ("1", ()),
+}
+"""Every constant of the speed model: its unit, and the axes along which it may differ."""
+
+NAMES = tuple(CONSTANTS)
+INDEX = {name: position for position, name in enumerate(NAMES)}
+
+MAXIMUM = {
+    "weight_read_fraction": 0.97,
+    "kv_read_fraction": 0.97,
+    "decode_compute_fraction": 0.95,
+    "prefill_compute_fraction": 0.95,
+    "prefill_attention_fraction": 0.95,
+    "link_fraction": 0.95,
+    "prefill_step_share": 1.5,
+    "synchrony_fraction": 1.0,
+    "kv_residency_fraction": 1.0,
+    "latency_limit_fraction": 1.0,
+}
+"""Bounds no fit may pass: a share of a physical peak stays below it."""
+
+
+class Constant(Frozen):
+    """One fitted number. ``by[axis][class]`` are factors on ``base``; ``groups`` counts the publishers behind it."""
+
+    name: str
+    base: float
+    unit: str
+    by: dict[Axis, dict[str, float]] = {}
+    groups: int = 0
+    origin: str
+
+
+class Spread(Frozen):
+    """The 80 % range of one regime as factors on the prediction, and how many measurements it comes from."""
+
+    low: float
+    high: float
+    count: int
+
+
+class Constants(Frozen):
+    """A set of constants that were fitted together, with the ranges of what they leave unexplained."""
+
+    version: str
+    origin: str
+    constants: tuple[Constant, ...]
+    spreads: dict[str, Spread] = {}
+
+    @cached_property
+    def _resolved(self) -> dict[tuple[str, ...], Array]:
+        return {}
+
+    def resolve(self, classes: PointClasses) -> Array:
+        """All constants for one class of point, in the order of ``NAMES``."""
+        key = (classes.engine, classes.device, classes.format, classes.link, classes.launch)
+        known = self._resolved.get(key)
+        if known is None:
+            known = self._resolved[key] = self._compute(classes)
+        return known
+
+    def _compute(self, classes: PointClasses) -> Array:
+        values = np.empty(len(NAMES))
+        for constant in self.constants:
+            value = constant.base
+            for axis, factors in constant.by.items():
+                value *= factors.get(getattr(classes, axis), 1.0)
+            values[INDEX[constant.name]] = min(value, MAXIMUM.get(constant.name, np.inf))
+        return values
+
+    def assumptions(self, classes: PointClasses) -> tuple[Assumption, ...]:
+        """The constants as they act on one class of point, each with where it comes from."""
+        values = self.resolve(classes)
+        return tuple(
+            Assumption(
+                name=item.name, value=float(values[INDEX[item.name]]), unit=item.unit, source=item.origin
+            )
+            for item in self.constants
+        )
+
+
+class PointClasses(Frozen):
+    """The classes a serving point falls into, one per axis."""
+
+    engine: str
+    device: str
+    format: str
+    link: str
+    launch: Literal["graphs", "eager"] = "graphs"
+
+
+ENGINE_ERAS: dict[str, tuple[tuple[tuple[int, ...], str], ...]] = {
+    "vllm": (((0, 6), "vllm_2023"), ((0, 8), "vllm_2024"), ((0, 12), "vllm_2025")),
+    "sglang": (((0, 5), "sglang_2024"),),
+    "tensorrt_llm": (((0, 10), "tensorrt_llm_2023"), ((0, 18), "tensorrt_llm_2024")),
+    "llama_cpp": (((5000,), "llama_cpp_2024"),),
+}
+"""Before which version an engine belongs to which era; at or after the last, it is ``<engine>_now``."""
+
+
+def engine_era(name: str, version: tuple[int, ...] | None) -> str:
+    """Which generation of an engine a version belongs to; an unknown version is the current one."""
+    if version is not None:
+        for before, era in ENGINE_ERAS.get(name, ()):
+            if version < before:
+                return era
+    return f"{name}_now"
+
+
+def device_class(device: Device) -> str:
+    """Architecture and memory kind: the class whose kernels and memory controllers behave alike."""
+    memory = (device.memory_kind or "").upper()
+    kind = "hbm" if memory.startswith("HBM") else "lpddr" if memory.startswith("LPDDR") else "gddr"
+    if device.vendor in ("apple", "intel"):
+        return f"{device.vendor}_{kind}"
+    architecture = device.architecture.lower().split()[0].replace("-", "").replace(".", "")
+    architecture = {"ada": "ada", "cdna": "cdna"}.get(architecture, architecture)
+    return f"{architecture}_{kind}"
+
+
+def link_class(link: Link) -> str:
+    """An unknown link counts as PCIe: the slower guess."""
+    return {"nvswitch": "nvlink", "unknown": "pcie"}.get(link, link)

@@ -1,0 +1,197 @@
+"""From an architecture, a device and lengths to the serving point that ``serving`` operates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from planner.sizing import kv_cache, weights
+from planner.sizing.architecture import Architecture
+from planner.sizing.constants import PointClasses, device_class, engine_era, link_class
+from planner.sizing.devices import Device, Layout, Link
+from planner.sizing.formats import compute_rate
+from planner.sizing.runtime import Runtime, version_key
+from planner.sizing.serving import Load, ServingPoint
+
+PCIE_BYTES_PER_S = 26e9
+"""One direction of PCIe 4.0 x16 after protocol overhead, where the card's own link is not known."""
+FP16_PER_FP32 = 2.0
+"""Matrix rate assumed where a device's 16-bit rate is not known: packed half precision."""
+
+
+class UnknownRate(Exception):
+    """No compute rate of this device is known, so nothing can be said of its prefill."""
+
+    code = "unknown_rate"
+
+    def __init__(self, device: str, weights_format: str) -> None:
+        self.params = {"device": device, "weights_format": weights_format}
+        super().__init__(f"{device}: no compute rate known for {weights_format}")
+
+
+FORMAT_CLASSES = {
+    "fp32": "w16", "bf16": "w16", "fp16": "w16", "fp8": "fp8", "int8": "int8", "int4_awq": "int4",
+    "int4_gptq": "int4", "gguf_q4_k_m": "gguf", "gguf_q8_0": "gguf", "mxfp4": "fp4", "nvfp4": "fp4",
+}  # fmt: skip
+"""Formats that run on the same kernels share constants."""
+
+
+def format_class(weights_format: str, saves_memory_only: bool) -> str:
+    """Class of kernels; a narrow float that is widened before the product is a class of its own."""
+    found = FORMAT_CLASSES[weights_format]
+    return f"{found}_widened" if saves_memory_only and found in ("fp8", "fp4") else found
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """What one rank has of a model, all pipeline stages together."""
+
+    layers: int
+    hidden: int
+    always_read_bytes: float
+    experts_read_bytes: float
+    experts: int
+    experts_per_token: int
+    linear_flops_per_token: float
+
+
+@lru_cache(maxsize=2048)
+def _model(arch: Architecture, weights_format: str, tp: int, attention_dp: int) -> _Model:
+    whole = weights.footprint(arch, weights_format, Layout(tp=tp))
+    always = whole
+    if attention_dp > 1:
+        always = weights.footprint(arch, weights_format, Layout(tp=max(1, tp // attention_dp)))
+    return _Model(
+        layers=arch.layer_count,
+        hidden=arch.hidden,
+        always_read_bytes=float(always.always_read_bytes),
+        experts_read_bytes=float(whole.expert_bytes * whole.moe_layers),
+        experts=whole.experts,
+        experts_per_token=whole.experts_per_token,
+        linear_flops_per_token=whole.linear_flops_per_token,
+    )
+
+
+def prompt_positions(tokens: float, window: int | None) -> float:
+    """Pairs of a token and a position before it in a causal prompt: s²/2, or w·s − w²/2 within a window."""
+    if window is None or tokens <= window:
+        return tokens * tokens / 2
+    return window * tokens - window * window / 2
+
+
+@lru_cache(maxsize=8192)
+def _kv(
+    arch: Architecture, kv_format: str, weights_format: str, tp: int, attention_dp: int, runtime: Runtime,
+    chunk_tokens: int, prompt: float, cached: float, output: float,
+) -> tuple[float, float, float, float, float]:  # fmt: skip
+    """Bytes read and FLOPs of a decode step, FLOPs of the prompt, bytes held after the prompt and at the end."""
+    layout = Layout(tp=max(1, tp // attention_dp))
+    kv = kv_cache.footprint(arch, kv_format, weights_format, layout, runtime, chunk_tokens)
+    middle = prompt + output / 2
+    pairs = sum(
+        group.count
+        * group.prefill_flops_per_position
+        * (prompt_positions(prompt, group.window) - prompt_positions(cached, group.window))
+        for group in kv.layers
+    )
+    return (
+        kv.read_bytes(middle) / attention_dp,
+        kv.attention_flops(middle) / attention_dp,
+        max(pairs, 0.0) / attention_dp,
+        kv.bytes_for(max(1, round(prompt))) / attention_dp,
+        kv.bytes_for(max(1, round(prompt + output))) / attention_dp,
+    )
+
+
+def classes_of(
+    device: Device, weights_format: str, runtime: Runtime, link: Link, *, eager: bool = False
+) -> PointClasses:
+    """The classes whose constants hold for this combination."""
+    rate = compute_rate(device, weights_format)
+    return PointClasses(
+        engine=engine_era(runtime.name, version_key(runtime.version) or None),
+        device=device_class(device),
+        format=format_class(weights_format, rate.saves_memory_only if rate else False),
+        link=link_class(link),
+        launch="eager" if eager else "graphs",
+    )
+
+
+def link_bytes_per_s(device: Device, link: Link) -> float:
+    """One direction of the link between the devices of a machine."""
+    if link == "pcie" or link == "unknown" or device.link_bytes_per_s is None:
+        return device.pcie_bytes_per_s or PCIE_BYTES_PER_S
+    return device.link_bytes_per_s / 2
+
+
+def serving_point(
+    arch: Architecture,
+    device: Device,
+    runtime: Runtime,
+    layout: Layout,
+    *,
+    link: Link,
+    weights_format: str,
+    kv_format: str,
+    input_tokens: float,
+    output_tokens: float,
+    kv_room_bytes: float,
+    batch_cap: float,
+    chunk_tokens: int,
+    load: Load,
+    load_value: float = 0.0,
+    prefix_hit_fraction: float = 0.0,
+    attention_dp: int = 1,
+    eager: bool = False,
+) -> ServingPoint:
+    """The serving point of one replica. ``load_value`` is of one replica; ``kv_room_bytes`` of one rank.
+
+    Pipeline stages share layers evenly. Raises ``NotSized`` for attention kinds that are not covered and
+    ``UnknownRate`` where nothing is known of the device's compute.
+    """
+    rate = compute_rate(device, weights_format)
+    half = max(device.dense_rates.get("bf16", 0.0), device.dense_rates.get("fp16", 0.0))
+    if half == 0.0:
+        half = device.dense_rates.get("fp32", 0.0) * FP16_PER_FP32
+    if rate is None or half == 0.0:
+        raise UnknownRate(device.name, weights_format)
+    model = _model(arch, weights_format, layout.tp, attention_dp)
+    kv_read, kv_flops, prompt_flops, kv_prompt, kv_full = _kv(
+        arch, kv_format, weights_format, layout.tp, attention_dp, runtime, chunk_tokens, float(input_tokens),
+        float(input_tokens) * prefix_hit_fraction, float(output_tokens),
+    )  # fmt: skip
+    return ServingPoint(
+        classes=classes_of(device, weights_format, runtime, link, eager=eager),
+        bandwidth_bytes_per_s=device.bandwidth_bytes_per_s,
+        matrix_flops_per_s=max(rate.flops, half)
+        if rate.name == "fp32" and weights_format != "fp32"
+        else rate.flops,
+        attention_flops_per_s=half,
+        link_bytes_per_s=link_bytes_per_s(device, link),
+        tp=layout.tp,
+        pp=layout.pp,
+        layers=model.layers,
+        hidden=model.hidden,
+        always_read_bytes=model.always_read_bytes,
+        experts_read_bytes=model.experts_read_bytes,
+        experts=model.experts,
+        experts_per_token=model.experts_per_token,
+        linear_flops_per_token=model.linear_flops_per_token,
+        kv_read_bytes=kv_read,
+        decode_attention_flops=kv_flops,
+        prompt_attention_flops=prompt_flops,
+        kv_room_bytes=kv_room_bytes * layout.pp,
+        kv_prompt_bytes=kv_prompt,
+        kv_full_bytes=kv_full,
+        batch_cap=batch_cap * layout.pp if runtime.name == "vllm" else batch_cap,
+        chunk_tokens=float(chunk_tokens),
+        prompt_tokens=float(input_tokens) * (1 - prefix_hit_fraction),
+        output_tokens=float(output_tokens),
+        load=load,
+        load_value=load_value,
+    )
+
+
+def at_load(point: ServingPoint, load: Load, load_value: float) -> ServingPoint:
+    """The same replica under another load."""
+    return replace(point, load=load, load_value=load_value)

@@ -1,0 +1,171 @@
+"""The time of one engine step: decode and prefill of a replica, for many replicas at once.
+
+Every function takes a ``Batch`` of replicas (arrays, one entry per replica) and returns arrays. Nothing here
+knows about load; ``serving`` does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.sizing.constants import INDEX
+
+Array = NDArray[np.float64]
+
+BYTES_PER_ACTIVATION = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """What decides the speed of n replicas; each field is an array of n. "Rank" is one device of a replica.
+
+    ``constants`` is an array (constant, replica) in the order of ``constants.NAMES``.
+    """
+
+    bandwidth_bytes_per_s: Array
+    matrix_flops_per_s: Array
+    """Peak of one device for the matrix products of the weights, in the rate they really run at."""
+    attention_flops_per_s: Array
+    link_bytes_per_s: Array
+    """One direction, one device."""
+    tp: Array
+    pp: Array
+    layers: Array
+    hidden: Array
+    always_read_bytes: Array
+    """Of one tensor-parallel rank, all pipeline stages together."""
+    experts_read_bytes: Array
+    """The bytes of one expert in every expert layer, of one rank, all stages together."""
+    experts: Array
+    experts_per_token: Array
+    linear_flops_per_token: Array
+    """Of one rank, all stages together, as the next three."""
+    kv_read_bytes: Array
+    """KV read by one sequence in one decode step, at mean context."""
+    decode_attention_flops: Array
+    """Attention of one sequence in one decode step, at mean context."""
+    prompt_attention_flops: Array
+    """Attention of one whole prompt."""
+    constants: Array
+
+    def constant(self, name: str) -> Array:
+        column: Array = self.constants[INDEX[name]]
+        return column
+
+
+@dataclass(frozen=True, slots=True)
+class StepParts:
+    """Seconds of one decode step and what they are made of."""
+
+    memory_s: Array
+    compute_s: Array
+    roof_s: Array
+    link_s: Array
+    overhead_s: Array
+
+    @property
+    def total_s(self) -> Array:
+        return self.roof_s + self.link_s + self.overhead_s
+
+
+def smooth_maximum(a: Array, b: Array, exponent: Array) -> Array:
+    """(aᵖ + bᵖ)^(1/p): never below the larger, and up to 2^(1/p) above it where both bind."""
+    larger = np.maximum(a, b)
+    smaller = np.minimum(a, b)
+    ratio = smaller / np.maximum(larger, 1e-30)
+    return larger * (1.0 + ratio**exponent) ** (1.0 / exponent)
+
+
+def experts_touched(replicas: Replicas, tokens: Array) -> Array:
+    """Expected distinct experts a layer reads for a step of ``tokens``: E × (1 − (1 − k/E)^tokens)."""
+    experts = np.maximum(replicas.experts, 1.0)
+    miss = np.clip(1.0 - replicas.experts_per_token / experts, 0.0, 1.0)
+    return replicas.experts * (1.0 - miss**tokens)
+
+
+def weights_read_bytes(replicas: Replicas, tokens: Array) -> Array:
+    """Weights one rank reads for a step of ``tokens``, all stages: always-read + experts touched."""
+    return replicas.always_read_bytes + replicas.experts_read_bytes * experts_touched(replicas, tokens)
+
+
+def all_reduce_s(replicas: Replicas, tokens: Array) -> Array:
+    """Two all-reduces per layer: 2 · layers · (hop · log2 tp + 2 (tp − 1)/tp · tokens · hidden · 2 B ÷ link)."""
+    tp = replicas.tp
+    size = 2.0 * (tp - 1.0) / tp * tokens * replicas.hidden * BYTES_PER_ACTIVATION
+    transfer = size / (replicas.link_bytes_per_s * replicas.constant("link_fraction"))
+    return 2.0 * replicas.layers * (replicas.constant("hop_s") * np.log2(tp) + transfer)
+
+
+def decode_step(replicas: Replicas, batch: Array) -> StepParts:
+    """One token for each of ``batch`` sequences: every stage once, for its share of the batch.
+
+    A pipeline of pp stages works on pp micro-batches; a sequence gets its next token after all stages.
+    """
+    share = np.maximum(batch / replicas.pp, np.minimum(batch, 1.0))
+    weights = weights_read_bytes(replicas, share) / replicas.constant("weight_read_fraction")
+    kv = share * replicas.kv_read_bytes / replicas.constant("kv_read_fraction")
+    memory = (weights + kv) / replicas.bandwidth_bytes_per_s
+    compute_fraction = replicas.constant("decode_compute_fraction")
+    compute = (
+        share
+        / compute_fraction
+        * (
+            replicas.linear_flops_per_token / replicas.matrix_flops_per_s
+            + replicas.decode_attention_flops / replicas.attention_flops_per_s
+        )
+    )
+    roof = smooth_maximum(memory, compute, replicas.constant("roof_exponent"))
+    overhead = (
+        replicas.constant("step_fixed_s")
+        + replicas.layers * replicas.constant("step_layer_s")
+        + share * replicas.constant("step_sequence_s") * replicas.pp
+        + (replicas.pp - 1.0) * replicas.constant("stage_s")
+    )
+    return StepParts(memory, compute, roof, all_reduce_s(replicas, share), overhead)
+
+
+def prompt_work_s(replicas: Replicas, tokens: Array, sequences: Array) -> Array:
+    """Matrix products and attention of ``tokens`` prompt tokens in ``sequences`` whole prompts, on one rank.
+
+    ``tokens × flops ÷ (rate × fraction)``, the rate reached growing with the tokens of the step as
+    ``tokens ÷ (tokens + half)``, plus attention at its own rate.
+    """
+    filled = tokens + replicas.constant("prefill_half_tokens")
+    linear = filled * replicas.linear_flops_per_token
+    compute = linear / (replicas.matrix_flops_per_s * replicas.constant("prefill_compute_fraction"))
+    attention = sequences * replicas.prompt_attention_flops
+    return compute + attention / (
+        replicas.attention_flops_per_s * replicas.constant("prefill_attention_fraction")
+    )
+
+
+def prefill_s(replicas: Replicas, tokens: Array, sequences: Array, chunk: Array) -> Array:
+    """Time until ``sequences`` whole prompts of ``tokens`` together are processed, nothing else running."""
+    chunks = np.ceil(np.maximum(tokens, 1.0) / chunk)
+    weights = weights_read_bytes(replicas, tokens / chunks) * chunks
+    memory = weights / (replicas.constant("weight_read_fraction") * replicas.bandwidth_bytes_per_s)
+    roof = smooth_maximum(
+        memory, prompt_work_s(replicas, tokens, sequences), replicas.constant("roof_exponent")
+    )
+    return roof + chunks * (
+        all_reduce_s(replicas, tokens / chunks)
+        + replicas.constant("step_fixed_s")
+        + replicas.layers * replicas.constant("step_layer_s")
+        + (replicas.pp - 1.0) * replicas.constant("stage_s")
+    )
+
+
+def prompt_share_s(replicas: Replicas, tokens: Array, chunk: Array) -> Array:
+    """Engine time one prompt takes from the decoding of others, pipeline stages working side by side.
+
+    Its matrix and attention work; of what a step of its own costs beyond that (weights, launch, transfers)
+    only the share that the engine's scheduler does not merge with decode steps.
+    """
+    ones = np.ones_like(tokens)
+    half = replicas.constant("prefill_half_tokens")
+    work = prompt_work_s(replicas, np.maximum(tokens - half, 0.0), ones)
+    alone = prefill_s(replicas, tokens, ones, chunk)
+    return (work + replicas.constant("prefill_step_share") * np.maximum(alone - work, 0.0)) / replicas.pp
