@@ -1,0 +1,188 @@
+"""The one ordered list of columns of a comparison: screen, CSV, XLSX and PDF all read it, so they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Literal
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from planner.sizing.quantities import GB, GIB, Estimate
+from planner.sizing.results import Candidate, LoadPoint
+
+Kind = Literal["text", "code", "number", "money", "date", "flag"]
+Value = str | int | float | Decimal | date | bool | None
+BOTH = ("llm_serving", "llm_batch")
+SERVING = ("llm_serving",)
+BATCH = ("llm_batch",)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column. ``value`` gives the figure in ``unit``, None where it is unknown.
+
+    Kinds: ``code`` is worded in the reader's language by ``planner.wording``; ``money`` is in the currency of
+    the candidate's bill (``decimals`` None: the currency's own); ``number`` is shown to ``decimals`` places, or to
+    ``digits`` significant digits.
+    """
+
+    key: str
+    title: str | Promise
+    kind: Kind
+    value: Callable[[Candidate], Value]
+    unit: str = ""
+    decimals: int | None = None
+    digits: int | None = None
+    shown: bool = False
+    """On the screen by default."""
+    kinds: tuple[str, ...] = BOTH
+    estimate: Callable[[Candidate], Estimate | None] | None = None
+    """The predicted figure with its range, where the column shows a prediction."""
+    sort: str | None = None
+    """The name ``services.compare(sort=…)`` knows it by."""
+
+
+def _number(estimate: Estimate | None) -> float | None:
+    return estimate.value if estimate else None
+
+
+def _point(candidate: Candidate, load: Literal["typical", "peak"]) -> LoadPoint | None:
+    return getattr(candidate.speed, load) if candidate.speed else None
+
+
+def _predicted(
+    key: str,
+    title: str | Promise,
+    unit: str,
+    load: Literal["typical", "peak"],
+    field: str,
+    *,
+    digits: int = 3,
+    shown: bool = False,
+    sort: str | None = None,
+    kinds: tuple[str, ...] = SERVING,
+) -> Column:
+    def estimate(candidate: Candidate) -> Estimate | None:
+        point = _point(candidate, load)
+        return getattr(point, field) if point else None
+
+    return Column(
+        key, title, "number", lambda candidate: _number(estimate(candidate)), unit, digits=digits, shown=shown,
+        kinds=kinds, estimate=estimate, sort=sort,
+    )  # fmt: skip
+
+
+def _line(what: str) -> Callable[[Candidate], Decimal | None]:
+    def amount(candidate: Candidate) -> Decimal | None:
+        return next((line.amount for line in candidate.monthly.lines if line.what == what), None)
+
+    return amount
+
+
+def _per(candidate: Candidate, whole: float) -> Decimal | None:
+    """Monthly total per unit of something all machines have together."""
+    machines = candidate.machines * candidate.offer.gpu_count
+    if not candidate.monthly.complete or whole <= 0 or machines <= 0:
+        return None
+    return candidate.monthly.total / Decimal(str(whole * machines))
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column("rank", _("Rank"), "number", lambda c: c.rank, decimals=0, shown=True),
+    Column("class", _("Class"), "number", lambda c: c.class_, decimals=0),
+    Column("provider", _("Provider"), "text", lambda c: c.offer.provider_name, shown=True, sort="provider"),
+    Column("sku", _("Machine"), "text", lambda c: c.offer.sku, shown=True),
+    Column("region", _("Region"), "text", lambda c: c.offer.region or None, shown=True, sort="region"),
+    Column("tier", _("Tier"), "code", lambda c: c.offer.tier),
+    Column("accelerator", _("Accelerator"), "text", lambda c: c.offer.accelerator, shown=True, sort="accelerator"),
+    Column("gpu_count", _("GPUs per machine"), "number", lambda c: c.offer.gpu_count, decimals=0, sort="gpu_count"),
+    Column("gpu_fraction", _("Share of a GPU"), "number", lambda c: c.offer.gpu_fraction, decimals=3),
+    Column("replicas", _("Replicas"), "number", lambda c: c.replicas, decimals=0, shown=True),
+    Column("gpus_per_replica", _("GPUs per replica"), "number", lambda c: c.gpus_per_replica, decimals=0, shown=True),
+    Column("tp", _("Tensor parallel"), "number", lambda c: c.layout.tp, decimals=0),
+    Column("machines", _("Machines"), "number", lambda c: c.machines, decimals=0, shown=True),
+    Column("idle_gpus", _("Idle GPUs"), "number", lambda c: c.idle_gpus, decimals=0),
+    Column("verdict", _("Memory verdict"), "code", lambda c: c.verdict),
+    Column("limit", _("Limited by"), "code", lambda c: c.limit, shown=True),
+    Column("memory", _("Memory per GPU"), "number", lambda c: c.offer.gpu_memory_bytes / GIB, "GiB", decimals=1,
+           sort="memory"),
+    Column("usable", _("Usable memory"), "number", lambda c: c.memory.usable_bytes / GIB, "GiB", decimals=1),
+    Column("weights", _("Weights per GPU"), "number", lambda c: c.memory.weights_bytes / GIB, "GiB", decimals=1),
+    Column("kv_per_token", _("KV cache per token"), "number", lambda c: c.memory.kv_bytes_per_token, "B", decimals=0),
+    Column("kv_room", _("KV room"), "number", lambda c: c.memory.kv_room_tokens, "tokens", decimals=0),
+    Column("concurrency_typical", _("Requests that fit, typical"), "number",
+           lambda c: c.memory.concurrency_at_typical, decimals=0),
+    Column("concurrency_maximum", _("Requests that fit, longest"), "number",
+           lambda c: c.memory.concurrency_at_maximum, decimals=0),
+    Column("bandwidth", _("Memory bandwidth per GPU"), "number", lambda c: c.offer.bandwidth_bytes_per_s / GB, "GB/s",
+           decimals=0, shown=True, sort="bandwidth"),
+    Column("link", _("GPU link"), "code", lambda c: c.offer.link),
+    Column("vcpu", _("vCPU"), "number", lambda c: c.offer.vcpu, decimals=0),
+    Column("ram", _("RAM"), "number", lambda c: c.offer.ram_bytes / GIB if c.offer.ram_bytes else None, "GiB",
+           decimals=0),
+    _predicted("ttft_typical", _("TTFT, typical load"), "s", "typical", "ttft_s"),
+    _predicted("ttft_peak", _("TTFT, peak load"), "s", "peak", "ttft_s", shown=True, sort="ttft"),
+    _predicted("tpot_typical", _("TPOT, typical load"), "s", "typical", "tpot_s"),
+    _predicted("tpot_peak", _("TPOT, peak load"), "s", "peak", "tpot_s", shown=True, sort="tpot"),
+    _predicted("throughput_typical", _("Output, typical load, all replicas"), "tokens/s", "typical",
+               "output_tokens_per_s"),
+    _predicted("throughput_peak", _("Output, peak load, all replicas"), "tokens/s", "peak", "output_tokens_per_s",
+               shown=True, sort="throughput", kinds=BOTH),
+    _predicted("throughput_per_user", _("Output per user, peak load"), "tokens/s", "peak",
+               "output_tokens_per_s_per_user"),
+    Column("overloaded", _("Overloaded at peak"), "flag",
+           lambda c: c.speed.peak.overloaded if c.speed else None, kinds=SERVING),
+    Column("job_hours", _("Hours for the job"), "number", lambda c: c.batch.hours.value if c.batch else None, "h",
+           digits=3, shown=True, kinds=BATCH, estimate=lambda c: c.batch.hours if c.batch else None, sort="finish"),
+    Column("job_cost", _("Cost of the job"), "money", lambda c: c.batch.cost if c.batch else None, shown=True,
+           kinds=BATCH, sort="job_cost"),
+    Column("monthly", _("Monthly total"), "money", lambda c: c.monthly.total, shown=True, sort="total"),
+    Column("complete", _("All prices known"), "flag", lambda c: c.monthly.complete),
+    Column("missing", _("Unknown prices"), "code", lambda c: ", ".join(c.monthly.missing) or None),
+    Column("monthly_gpu", _("Machines a month"), "money", _line("gpu")),
+    Column("monthly_rework", _("Expected rework a month"), "money", _line("rework")),
+    Column("monthly_storage", _("Storage a month"), "money", _line("storage")),
+    Column("monthly_egress", _("Transfer out a month"), "money", _line("egress")),
+    Column("hours", _("Billed hours a month"), "number", lambda c: c.monthly.hours, "h", decimals=2),
+    Column("currency", _("Currency"), "text", lambda c: c.monthly.currency),
+    Column("per_million", _("Per 1M tokens, average load"), "money", lambda c: c.per_million_tokens.all, decimals=4,
+           shown=True, sort="per_million"),
+    Column("per_million_output", _("Per 1M output tokens"), "money", lambda c: c.per_million_tokens.output,
+           decimals=4),
+    Column("per_million_full", _("Per 1M tokens, full use"), "money", lambda c: c.per_million_tokens.at_full_use,
+           decimals=4),
+    Column("per_gib", _("Monthly total per GiB of GPU memory"), "money",
+           lambda c: _per(c, c.offer.gpu_memory_bytes / GIB), decimals=2),
+    Column("per_bandwidth", _("Monthly total per GB/s of bandwidth"), "money",
+           lambda c: _per(c, c.offer.bandwidth_bytes_per_s / GB), decimals=4),
+    Column("price", _("Unit price as read"), "number", lambda c: c.offer.price_amount),
+    Column("price_currency", _("Currency of the unit price"), "text", lambda c: c.offer.price_currency),
+    Column("price_unit", _("Unit of the price"), "code", lambda c: c.offer.price_unit),
+    Column("price_date", _("Price read on"), "date", lambda c: c.offer.price_observed_on, shown=True),
+    Column("price_age", _("Price age"), "number", lambda c: c.offer.price_age_days, "days", decimals=0, sort="age"),
+    Column("stale", _("Price is old"), "flag", lambda c: c.offer.stale),
+    Column("floor", _("Marketplace floor price"), "flag", lambda c: c.offer.floor),
+    Column("estimated", _("Estimated price"), "flag", lambda c: c.offer.estimated),
+    Column("misses", _("Missed targets"), "code", lambda c: ", ".join(miss.target for miss in c.misses) or None),
+    Column("warnings", _("To know"), "code", lambda c: ", ".join(c.warnings) or None),
+    Column("source", _("Source of the price"), "text", lambda c: c.offer.source),
+)  # fmt: skip
+
+BY_KEY = {column.key: column for column in COLUMNS}
+SORTS = {column.sort for column in COLUMNS if column.sort}
+
+
+def for_kind(kind: str) -> tuple[Column, ...]:
+    """All columns that a kind of workload has."""
+    return tuple(column for column in COLUMNS if kind in column.kinds)
+
+
+def chosen(kind: str, keys: Iterable[str] = ()) -> tuple[Column, ...]:
+    """The columns asked for, in the list's own order; the default ones where none is known."""
+    wanted = set(keys)
+    found = tuple(column for column in for_kind(kind) if column.key in wanted)
+    return found or tuple(column for column in for_kind(kind) if column.shown)
