@@ -136,7 +136,11 @@ class Offer(models.Model):
     ram_gib = models.DecimalField(max_digits=10, decimal_places=2, null=True, blank=True)
     sold_per_gpu = models.BooleanField(default=False)
     """The source prices one GPU; the price here is that times the count."""
+    host_billed_apart = models.BooleanField(default=False)
+    """vCPU and RAM come on top of this price, at a price that is not known: totals with it are incomplete."""
     fabric = models.CharField(max_length=80, blank=True)
+    spec_source = models.CharField(max_length=200, blank=True)
+    """Where count, vCPU and RAM were read, if not in the price's own source."""
     not_comparable = models.CharField(max_length=40, blank=True)
     not_comparable_detail = models.CharField(max_length=160, blank=True)
     note = models.CharField(max_length=200, blank=True)
@@ -146,6 +150,10 @@ class Offer(models.Model):
     )
     confirmed_on = models.DateField(null=True, blank=True)
     """The last day on which a source showed the current price."""
+    confirmed_by = models.ForeignKey(
+        "Refresh", on_delete=models.PROTECT, null=True, blank=True, related_name="confirmed_offers"
+    )
+    """The last run that listed it; empty while only shipped seeds know it."""
     gone_since = models.DateTimeField(null=True, blank=True)
     """A complete run of its source no longer listed it."""
 
@@ -179,11 +187,13 @@ class Offer(models.Model):
 
 
 def offer_key(
-    provider: str, sku: str, region: str, tier: str, tier_detail: str, gpu_count: int | None, gpu_fraction: Decimal
+    provider: str, sku: str, region: str, tier: str, tier_detail: str = "", sold_gpu_count: int | None = None
 ) -> str:
-    """What makes two observations one offer, as text: unknown counts are equal to each other."""
-    count = "?" if gpu_count is None else str(gpu_count)
-    return "|".join((provider, sku, region, tier, tier_detail, count, f"{gpu_fraction:.4f}"))
+    """What makes two observations one offer, as text.
+
+    The count belongs to it only where GPUs are sold singly: elsewhere the SKU fixes it, also while it is unknown.
+    """
+    return "|".join((provider, sku, region, tier, tier_detail, "" if sold_gpu_count is None else str(sold_gpu_count)))
 
 
 class Price(models.Model):
@@ -267,6 +277,7 @@ class StoragePrice(models.Model):
     currency = models.CharField(max_length=3)
     is_default = models.BooleanField(default=False)
     """The one that a bill uses where the plan does not say which."""
+    note = models.CharField(max_length=200, blank=True)
     source = models.CharField(max_length=400)
     observed = models.CharField(max_length=40, blank=True)
 
@@ -295,6 +306,7 @@ class EgressTier(models.Model):
     """Empty: no upper end."""
     amount_per_gb = models.DecimalField(**UNIT_PRICE_DIGITS)
     per_bytes = models.PositiveBigIntegerField(default=10**9)
+    note = models.CharField(max_length=200, blank=True)
     currency = models.CharField(max_length=3)
     source = models.CharField(max_length=400)
     observed = models.CharField(max_length=40, blank=True)
@@ -394,6 +406,8 @@ class Refresh(models.Model):
     gone_count = models.PositiveIntegerField(default=0)
     refused = models.JSONField(default=dict)
     """Rows that were read and not taken, counted by the code of the reason."""
+    worker = models.CharField(max_length=120, blank=True)
+    """Host, process id and start time of who runs it, so that a killed run is seen at once on its host."""
     asked_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
