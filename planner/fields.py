@@ -1,0 +1,219 @@
+"""Form fields that read what people type: numbers with a unit, lists of names, plain choices.
+
+They never guess: full-width and other decimal digits are digits, a decimal comma is refused rather than
+read as a thousand, and what was typed is shown again as it stood.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.forms.boundfield import BoundField
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+Text = str | Promise
+Path = tuple[str, ...]
+
+NUMBER_LENGTH_MAXIMUM = 40
+LIST_COUNT_MAXIMUM = 100
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+_GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+")
+
+
+def plain_digits(text: str) -> str:
+    """Full-width forms and decimal digits of any script as ASCII; superscripts and numerals stay as they are.
+
+    >>> plain_digits("１２．５") == "12.5" and plain_digits("²") == "²"
+    True
+    """
+    characters = []
+    for character in text:
+        if unicodedata.decimal(character, None) is not None:
+            characters.append(str(unicodedata.decimal(character)))
+        elif "\uff01" <= character <= "\uff5e":
+            characters.append(chr(ord(character) - 0xFEE0))
+        else:
+            characters.append(" " if character == "\u3000" else character)
+    return "".join(characters).replace("\u2212", "-")
+
+
+class SheetBoundField(BoundField):
+    """A field as the sheet draws it: help and error have fixed ids that the control always names."""
+
+    @property
+    def hint_id(self) -> str:
+        return f"hint-{self.html_name}"
+
+    @property
+    def error_id(self) -> str:
+        return f"err-{self.html_name}"
+
+    def build_widget_attrs(self, attrs: dict[str, Any], widget: forms.Widget | None = None) -> dict[str, Any]:
+        made = super().build_widget_attrs(attrs, widget)
+        described = [self.hint_id] if self.help_text else []
+        made["aria-describedby"] = " ".join([*described, self.error_id])
+        made.pop("required", None)
+        return made
+
+
+class SheetField(forms.Field):
+    """What all fields of the workbench know: where their value goes, its default, its unit."""
+
+    bound_field_class = SheetBoundField
+
+    def __init__(self, *, path: Path = (), default: str = "", unit: Text = "", **options: Any) -> None:
+        self.path = path
+        self.default = default
+        self.unit = unit
+        super().__init__(required=False, **options)
+
+    def shown_limit(self, limit: Any) -> str:
+        """A limit of the workload document in the unit of this field."""
+        return str(limit)
+
+
+class NumberField(SheetField):
+    """A number in the field's own unit. ``scale`` of them make one unit of the document (100 % = 1)."""
+
+    def __init__(self, *, integer: bool = False, scale: int = 1, blank: Any = None, **options: Any) -> None:
+        self.integer = integer
+        self.scale = scale
+        self.blank = blank
+        mode = "numeric" if integer else "decimal"
+        options.setdefault("widget", forms.TextInput(attrs={"inputmode": mode, "autocomplete": "off"}))
+        super().__init__(**options)
+        if self.default:
+            self.widget.attrs.setdefault("placeholder", self.default)
+
+    def clean(self, value: Any) -> Any:
+        text = plain_digits(str(value or "")).strip()
+        if not text:
+            return self.blank
+        if len(text) > NUMBER_LENGTH_MAXIMUM:
+            raise ValidationError(_("This number is too long: at most 40 characters are read."), code="too_long")
+        if _GROUPED.fullmatch(text) and self.integer:
+            text = text.replace(",", "")
+        if not _NUMBER.fullmatch(text):
+            raise ValidationError(
+                _("“%(text)s” is not read as a number: write digits, with a point before decimals (1.5)."),
+                code="not_a_number",
+                params={"text": text},
+            )
+        try:
+            number = Decimal(text)
+            read = float(number / self.scale)
+        except (InvalidOperation, OverflowError):
+            raise ValidationError(_("This number is out of every range."), code="range") from None
+        if read in (float("inf"), float("-inf")):
+            raise ValidationError(_("This number is out of every range."), code="range")
+        if not self.integer:
+            return read
+        if number != number.to_integral_value() or abs(number) > 10**18:
+            raise ValidationError(
+                _("“%(text)s” is not a whole number."), code="not_whole", params={"text": text}
+            )
+        return int(number)
+
+    def says_default(self, text: str) -> bool:
+        """Whether another spelling of the default was typed (``1000.0``)."""
+        if not self.default or not _NUMBER.fullmatch(text) or len(text) > NUMBER_LENGTH_MAXIMUM:
+            return False
+        return Decimal(text) == Decimal(self.default)
+
+    def shown_limit(self, limit: Any) -> str:
+        return _spelled(Decimal(str(limit)) * self.scale)
+
+
+def _spelled(limit: Any) -> str:
+    text = f"{Decimal(str(limit)):,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+class WordField(SheetField):
+    """One short text."""
+
+    def __init__(self, *, max_length: int = 200, pattern: str = "", **options: Any) -> None:
+        self.max_length = max_length
+        self.pattern = re.compile(pattern) if pattern else None
+        options.setdefault("widget", forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}))
+        super().__init__(**options)
+
+    def clean(self, value: Any) -> str:
+        text = str(value or "").strip()
+        if len(text) > self.max_length:
+            raise ValidationError(
+                _("This has %(length)d characters; at most %(maximum)d are accepted."),
+                code="too_long",
+                params={"length": len(text), "maximum": self.max_length},
+            )
+        if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
+            raise ValidationError(_("This holds control characters."), code="control")
+        if text and self.pattern and not self.pattern.fullmatch(text):
+            raise ValidationError(
+                _("“%(text)s” has characters that this field does not take."), code="pattern", params={"text": text}
+            )
+        return text
+
+
+class ChoiceField(SheetField):
+    """One of a few values."""
+
+    def __init__(self, *, choices: Sequence[tuple[str, Text]], **options: Any) -> None:
+        self.choices = list(choices)
+        options.setdefault("widget", forms.Select())
+        super().__init__(**options)
+        self.widget.choices = self.choices  # type: ignore[attr-defined]
+
+    def clean(self, value: Any) -> str:
+        text = str(value or self.default)
+        if text not in dict(self.choices):
+            raise ValidationError(
+                _("“%(text)s” is none of the choices."), code="invalid_choice", params={"text": text[:80]}
+            )
+        return text
+
+
+class NamesField(SheetField):
+    """Several names: tick boxes, or one text with commas. ``known`` maps what may be named to its canonical form."""
+
+    def __init__(self, *, choices: Sequence[tuple[str, Text]] = (), typed: bool = False, **options: Any) -> None:
+        self.typed = typed
+        self.known: dict[str, str] | None = {value: value for value, _label in choices} if choices else None
+        if typed:
+            widget: forms.Widget = forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
+        else:
+            widget = forms.CheckboxSelectMultiple(choices=list(choices))
+        super().__init__(widget=widget, **options)
+
+    def clean(self, value: Any) -> tuple[str, ...]:
+        parts = value if isinstance(value, list | tuple) else [value or ""]
+        names = [name.strip() for part in parts for name in str(part).replace("、", ",").split(",")]
+        names = list(dict.fromkeys(name for name in names if name))
+        if len(names) > LIST_COUNT_MAXIMUM or any(len(name) > 120 for name in names):
+            raise ValidationError(_("At most 100 names of 120 characters are read."), code="too_long")
+        if self.known is None:
+            return tuple(names)
+        folded = {key.casefold(): canonical for key, canonical in self.known.items()}
+        unknown = [name for name in names if name.casefold() not in folded]
+        if unknown:
+            raise ValidationError(
+                _("“%(text)s” is not in the catalog."), code="invalid_choice", params={"text": unknown[0]}
+            )
+        return tuple(dict.fromkeys(folded[name.casefold()] for name in names))
+
+
+class TickField(SheetField):
+    """A box that is ticked or not; unticked is the default, so that it may be absent from a link."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(widget=forms.CheckboxInput(), **options)
+
+    def clean(self, value: Any) -> bool:
+        return value is True or str(value).lower() in {"1", "on", "true", "yes"}
