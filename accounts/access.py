@@ -52,7 +52,9 @@ def log_in_first(request: HttpRequest) -> HttpResponse:
     elif request.method not in {"GET", "HEAD"}:
         back = request.headers.get("Referer", "")
     address = resolve_url(settings.LOGIN_URL)
-    if back and url_has_allowed_host_and_scheme(back, {request.get_host()}, require_https=request.is_secure()):
+    if back and url_has_allowed_host_and_scheme(
+        back, {request.get_host()}, require_https=request.is_secure()
+    ):
         address = f"{address}?{urlencode({REDIRECT_FIELD_NAME: back})}"
     if is_fragment:
         return HttpResponse(status=401, headers={"HX-Redirect": address})

@@ -146,7 +146,9 @@ class Invitation(models.Model):
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
     def valid(self, at: datetime) -> ApiTokenQuerySet:
-        return self.filter(models.Q(expires_at__isnull=True) | models.Q(expires_at__gt=at), revoked_at__isnull=True)
+        return self.filter(
+            models.Q(expires_at__isnull=True) | models.Q(expires_at__gt=at), revoked_at__isnull=True
+        )
 
 
 class ApiToken(models.Model):

@@ -8,7 +8,16 @@ from datetime import datetime, timedelta
 from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
 
-from accounts.models import SHOWN_PREFIX_LENGTH, ApiToken, Membership, Role, Team, User, new_secret, secret_digest
+from accounts.models import (
+    SHOWN_PREFIX_LENGTH,
+    ApiToken,
+    Membership,
+    Role,
+    Team,
+    User,
+    new_secret,
+    secret_digest,
+)
 
 TOKEN_LIFETIME_DAYS_DEFAULT = 365
 

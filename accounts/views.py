@@ -21,11 +21,15 @@ admin_login = secure_admin_login(admin.site.login)
 @require_safe
 @signed_in
 def account(request: HttpRequest) -> HttpResponse:
-    memberships = Membership.objects.filter(user_id=request.user.pk).select_related("team").order_by("team__name")
+    memberships = (
+        Membership.objects.filter(user_id=request.user.pk).select_related("team").order_by("team__name")
+    )
     return render(request, "accounts/account.html", {"memberships": memberships})
 
 
-def locked_out(request: HttpRequest, response: HttpResponse | None, credentials: dict[str, Any] | None) -> HttpResponse:
+def locked_out(
+    request: HttpRequest, response: HttpResponse | None, credentials: dict[str, Any] | None
+) -> HttpResponse:
     """The answer after too many failed log-ins from one address."""
     wait_s = int(settings.AXES_COOLOFF_TIME.total_seconds())
     page = render_to_string("429.html", {"status": 429, "wait_minutes": wait_s // 60}, request)

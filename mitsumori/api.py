@@ -63,7 +63,9 @@ def _invalid(request: HttpRequest, exc: ValidationError) -> HttpResponse:
     place = [str(part) for part in first.get("loc", ())]
     if place and place[0] in {"body", "query", "path", "form"}:
         place = place[1:] if place[0] != "body" or len(place) < 3 else place[2:]
-    return answer(request, 422, str(first.get("msg", "The request is not valid.")), ".".join(place)[:200] or None)
+    return answer(
+        request, 422, str(first.get("msg", "The request is not valid.")), ".".join(place)[:200] or None
+    )
 
 
 @api.exception_handler(PermissionDenied)

@@ -17,7 +17,7 @@ _last: tuple[float, bool] | None = None
 
 
 def broker_answers() -> bool:
-    """True if the broker takes messages; the answer is kept for five seconds, and takes 0.2 s at most twice."""
+    """True if the broker takes messages; kept for five seconds, and asked with time-outs of 0.2 s."""
     global _last
     with _lock:
         now_s = time.monotonic()

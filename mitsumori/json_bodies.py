@@ -16,7 +16,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class BodyRefused(ValueError):
-    """Why a body is not read: an HTTP status, a sentence for the developer, and the key if one is to blame."""
+    """Why a body is not read: HTTP status, a sentence for the developer, and the key if one is to blame."""
 
     def __init__(self, status: int, message: str, field: str | None = None) -> None:
         super().__init__(message)

@@ -18,7 +18,7 @@ def _without_secrets(text: str) -> str:
 
 
 def hide_secrets(logger: Any, method_name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """A structlog processor: share links, reset links and tokens read `[hidden]`, and each entry is one line."""
+    """A structlog processor: share links, reset links and tokens read `[hidden]`."""
     for key, value in event.items():
         if isinstance(value, str):
             event[key] = _without_secrets(value if len(value) <= LONGEST else value[:LONGEST] + "…")

@@ -47,7 +47,9 @@ class Environment(BaseSettings):
     host: str = Field("127.0.0.1", validation_alias=_named("HOST"))
     port: int = Field(8000, ge=1, le=65535, validation_alias=_named("PORT"))
     database_url: str = Field("", validation_alias=_named("DATABASE_URL"))
-    redis_url: str = Field("", validation_alias=AliasChoices("MITSUMORI_REDIS_URL", "REDIS_URL", "CELERY_BROKER_URL"))
+    redis_url: str = Field(
+        "", validation_alias=AliasChoices("MITSUMORI_REDIS_URL", "REDIS_URL", "CELERY_BROKER_URL")
+    )
     email_url: str = Field("", validation_alias=_named("EMAIL_URL"))
     email_from: str = Field("mitsumori@localhost", validation_alias=_named("EMAIL_FROM"))
     metrics_token: str = Field("", validation_alias=_named("METRICS_TOKEN"))
@@ -102,7 +104,10 @@ def _kept_secret(path: Path) -> str:
 if PRODUCTION:
     missing = [
         name
-        for name, value in (("SECRET_KEY", ENVIRONMENT.secret_key), ("ALLOWED_HOSTS", ENVIRONMENT.allowed_hosts))
+        for name, value in (
+            ("SECRET_KEY", ENVIRONMENT.secret_key),
+            ("ALLOWED_HOSTS", ENVIRONMENT.allowed_hosts),
+        )
         if not value
     ]
     if missing:
@@ -452,7 +457,8 @@ LOGGING: dict[str, Any] = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines"}},
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
-        name: {"level": LOG_LEVEL} for name in ("accounts", "catalog", "planner", "reports", "mitsumori", "django")
+        name: {"level": LOG_LEVEL}
+        for name in ("accounts", "catalog", "planner", "reports", "mitsumori", "django")
     }
     | {
         "django.server": {"handlers": [], "propagate": True, "level": "WARNING"},

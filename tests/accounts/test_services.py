@@ -5,7 +5,15 @@ from datetime import timedelta
 import pytest
 
 from accounts.models import ApiToken, Membership, Role, Team, User
-from accounts.services import add_member, bearer_of, issue_token, personal_team, remove_member, revoke_token, role_in
+from accounts.services import (
+    add_member,
+    bearer_of,
+    issue_token,
+    personal_team,
+    remove_member,
+    revoke_token,
+    role_in,
+)
 from tests.factories import AT, make_member, make_team, make_user
 
 pytestmark = pytest.mark.django_db

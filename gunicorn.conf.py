@@ -1,0 +1,43 @@
+"""How gunicorn serves the product; read by run.py and by the container alike."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import multiprocess
+
+bind = f"{os.environ.get('HOST', '127.0.0.1')}:{os.environ.get('PORT', '8000')}"
+workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
+worker_class = "gthread"
+threads = 4
+preload_app = True  # read once, shared by all workers; a start takes one import instead of one per worker
+timeout = 60
+graceful_timeout = 8
+keepalive = 5
+control_socket_disable = True
+# The product answers oversized lines and headers itself, with its own page and headers (mitsumori/middleware.py).
+limit_request_line = 0
+limit_request_fields = 100
+limit_request_field_size = 65536
+worker_tmp_dir = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108  # nosec B108
+errorlog = "-"
+accesslog = None  # each request is logged by the product, without the secrets in its address
+loglevel = "warning"
+
+# Counters of all workers are added up through files in this folder, which must begin empty.
+_metrics_dir = (
+    Path(os.environ.get("MITSUMORI_DATA_DIR") or Path(__file__).resolve().parent / "var") / "metrics"
+)
+os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(_metrics_dir)
+
+
+def on_starting(server: Any) -> None:
+    shutil.rmtree(_metrics_dir, ignore_errors=True)
+    _metrics_dir.mkdir(parents=True, exist_ok=True)
+
+
+def child_exit(server: Any, worker: Any) -> None:
+    multiprocess.mark_process_dead(worker.pid)
