@@ -28,9 +28,8 @@ accesslog = None  # each request is logged by the product, without the secrets i
 loglevel = "warning"
 
 # Counters of all workers are added up through files in this folder, which must begin empty.
-_metrics_dir = (
-    Path(os.environ.get("MITSUMORI_DATA_DIR") or Path(__file__).resolve().parent / "var") / "metrics"
-)
+_data_dir = os.environ.get("MITSUMORI_DATA_DIR") or Path(__file__).resolve().parent / "var"
+_metrics_dir = Path(_data_dir) / "metrics"
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(_metrics_dir)
 
 

@@ -170,7 +170,7 @@ class Child:
 
     def start(self) -> None:
         self.started_at_s = time.monotonic()
-        self.process = subprocess.Popen(  # noqa: PLW1509
+        self.process = subprocess.Popen(
             self.command,
             cwd=HERE,
             stdin=subprocess.DEVNULL,
@@ -225,9 +225,7 @@ def serve() -> int:
     try:
         socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
     except OSError as error:
-        stop_with(
-            f"Cannot listen on {host} port {port}: {error.strerror}. Choose another one: PORT=8001 python3 run.py"
-        )
+        stop_with(f"Cannot listen on {host} port {port}: {error.strerror}. Try PORT=8001 python3 run.py")
     os.environ |= {"HOST": f"[{host}]" if ":" in host else host, "PORT": str(port)}
     web = Child("web server", [str(PYTHON), "-m", "gunicorn", "mitsumori.wsgi:application"])
     worker = Child(
@@ -350,7 +348,7 @@ def pytest(arguments: list[str], database: str) -> tuple[int, dict[str, int]]:
 
 
 def main() -> int:
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 - this file is read by whatever Python is there
         stop_with(f"Mitsumori needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
     if sys.platform == "win32":
         stop_with("Mitsumori runs on Linux and macOS (on Windows: in WSL).")

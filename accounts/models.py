@@ -12,7 +12,7 @@ from django.db import models
 from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
-TOKEN_PREFIX = "mit_"  # nosec B105 - the public, recognisable start of every secret we hand out
+TOKEN_PREFIX = "mit_"  # noqa: S105 # nosec B105 - the public, recognisable start of every secret we hand out
 SHOWN_PREFIX_LENGTH = 12
 
 
