@@ -1,0 +1,275 @@
+"""Codes of the sizing core as words and sentences in the reader's language.
+
+The core says what, in data; how it is said stands here and nowhere else. A code without words is shown as
+it is, so that nothing is hidden when the core learns a new one before this file does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+Text = str | Promise
+
+VERDICTS: dict[str, Text] = {"fits": _("fits"), "tight": _("tight"), "does_not_fit": _("does not fit")}
+
+LIMITS: dict[str, Text] = {
+    "memory_bandwidth": _("memory bandwidth"),
+    "compute": _("compute"),
+    "interconnect": _("GPU link"),
+    "step_overhead": _("step overhead"),
+    "kv_room": _("KV room"),
+    "batch_cap": _("batch cap"),
+    "offered_load": _("offered load"),
+    "prefill": _("prefill"),
+}
+LIMIT_SENTENCES: dict[str, Text] = {
+    "memory_bandwidth": _("Each step waits for the weights and the KV cache to be read: more bandwidth, fewer bytes per weight or larger batches help; more FLOP/s do not."),
+    "compute": _("The matrix units are the slowest part: a format they run faster, or more of them, helps."),
+    "interconnect": _("The GPUs wait for each other: a faster link or fewer GPUs per replica helps."),
+    "step_overhead": _("Launching each step costs more than the work in it: larger batches or another engine version help."),
+    "kv_room": _("Memory for the KV cache ends before the load does: fewer bytes per token, shorter contexts or more memory help."),
+    "batch_cap": _("The engine's own cap on sequences ends the batch: raise max_num_seqs."),
+    "offered_load": _("The machine could do more than it is asked for; nothing slows it but the load itself."),
+    "prefill": _("Reading prompts takes most of the time: a higher prefix-cache hit rate, shorter prompts or more compute help."),
+}  # fmt: skip
+
+TIERS: dict[str, Text] = {"on_demand": _("on demand"), "spot": _("spot"), "reserved": _("reserved")}
+LINKS: dict[str, Text] = {
+    "nvlink": "NVLink", "nvswitch": "NVSwitch", "infinity_fabric": "Infinity Fabric", "pcie": "PCIe", "unknown": _("unknown"),
+}  # fmt: skip
+PRICE_UNITS: dict[str, Text] = {"hour": _("per hour"), "month": _("per month")}
+LINES: dict[str, Text] = {
+    "gpu": _("Machines"), "storage": _("Storage"), "egress": _("Transfer out"), "rework": _("Expected rework"),
+}  # fmt: skip
+TARGETS: dict[str, Text] = {
+    "ttft_s": _("first token (TTFT)"),
+    "tpot_s": _("streaming (TPOT)"),
+    "throughput": _("throughput"),
+    "deadline_hours": _("deadline"),
+    "budget_per_month": _("budget"),
+}
+KINDS: dict[str, Text] = {"llm_serving": _("Interactive serving"), "llm_batch": _("Batch generation")}
+
+REASONS: dict[str, Text] = {
+    "support": _("This runtime cannot run it there"),
+    "memory": _("Does not fit in memory"),
+    "divisibility": _("Cannot be split evenly"),
+    "include": _("Not among the accelerators asked for"),
+    "exclude": _("Accelerator excluded"),
+    "region": _("Another region"),
+    "provider": _("Another provider"),
+    "price": _("Above the price limit"),
+    "interruption": _("An interruption is not affordable"),
+    "tier": _("Other terms than asked for"),
+    "incomplete_price": _("Price not completely known"),
+    "overload": _("Overloaded at the peak"),
+    "currency": _("No exchange rate"),
+    "budget": _("Above the budget"),
+    "deadline": _("Misses the deadline"),
+}
+REASON_SENTENCES: dict[str, Text] = {
+    "support": _("The engine, at this version, does not run this model or format on this GPU."),
+    "memory": _("Weights, KV cache for the peak, activations and overhead need more than the GPUs of one machine offer."),
+    "divisibility": _("Heads, vocabulary or quantisation groups do not divide by the number of GPUs that would be needed."),
+    "include": _("Your filter names other accelerators."),
+    "exclude": _("Your filter leaves this accelerator out."),
+    "region": _("Your filter names other regions."),
+    "provider": _("Your filter names other providers."),
+    "price": _("The month costs more than your filter allows."),
+    "interruption": _("Spot and preemptible machines can vanish; this workload is not marked as interruptible."),
+    "tier": _("The offer is sold on terms that the filter leaves out."),
+    "incomplete_price": _("A line that this workload needs has no known price, and only complete prices were asked for."),
+    "overload": _("No number of replicas that was tried bears the peak."),
+    "currency": _("The price is in a currency without a known rate; it cannot be ranked."),
+    "budget": _("The month costs more than the budget."),
+    "deadline": _("The job would not end in time."),
+}  # fmt: skip
+
+FIGURES: dict[str, Text] = {
+    "weights_bytes": _("Weights on one GPU"),
+    "kv_bytes_per_token": _("KV cache per token"),
+    "kv_needed_bytes": _("KV cache needed at peak"),
+    "kv_room_bytes": _("Memory left for the KV cache"),
+    "kv_room_tokens": _("Tokens that fit"),
+    "activation_bytes": _("Activations and buffers"),
+    "overhead_bytes": _("Runtime overhead"),
+    "usable_bytes": _("Usable memory"),
+    "needed_bytes": _("Memory needed"),
+    "concurrency_at_typical": _("Requests that fit, typical length"),
+    "concurrency_at_maximum": _("Requests that fit, longest"),
+    "ttft_s": _("TTFT at peak"),
+    "tpot_s": _("TPOT at peak"),
+    "ttft_typical_s": _("TTFT, typical load"),
+    "ttft_peak_s": _("TTFT, peak load"),
+    "tpot_typical_s": _("TPOT, typical load"),
+    "tpot_peak_s": _("TPOT, peak load"),
+    "step_s": _("One decode step"),
+    "read_bytes": _("Bytes read per step"),
+    "output_tokens_per_s": _("Output tokens per second, all replicas"),
+    "replicas": _("Replicas for the load"),
+    "monthly_total": _("Monthly total"),
+    "gpu_line": _("Machines a month"),
+    "per_million_tokens": _("Per 1M tokens"),
+}
+
+WARNINGS: dict[str, Text] = {
+    "tp_over_pcie": _("The GPUs of one replica talk over PCIe; splitting over it slows every step."),
+    "format_saves_memory_only": _("This GPU does not compute in this format: it saves memory and bandwidth, not compute time."),
+    "weights_just_fit": _("Weights fit, but little memory is left for the KV cache."),
+    "context_never_tested": _("The longest context is beyond what the model was trained for."),
+    "context_beyond_model": _("The longest context is beyond what the model was trained for."),
+    "stale_price": _("The price is older than 180 days."),
+    "floor_price": _("A marketplace's lowest asking price, not a list price."),
+    "estimated_price": _("The source estimates this price."),
+    "engine_total_assumed": _("What the engine sees of this card's memory is assumed, not read."),
+    "link_unknown": _("How the GPUs are linked is unknown; PCIe is assumed."),
+    "longest_does_not_fit": _("One request of the longest length does not fit beside the weights."),
+    "fraction": _("A slice of a GPU: its share of speed is assumed to equal its share of memory."),
+    "rate_wins": _("Both a rate and a concurrency were given: the rate is used."),
+}
+
+MISSING: dict[str, Text] = {"storage": _("storage"), "egress": _("transfer out"), "gpu": _("machines"), "rework": _("rework")}
+
+CHANGES: dict[str, Text] = {
+    "weights_format": _("weights in %(to)s"),
+    "kv_format": _("KV cache in %(to)s"),
+    "concurrency_peak": _("at most %(to)s requests at once"),
+    "concurrency": _("at most %(to)s requests at once"),
+    "input_tokens_maximum": _("inputs of at most %(to)s tokens"),
+    "output_tokens_maximum": _("outputs of at most %(to)s tokens"),
+    "context": _("at most %(to)s tokens per request"),
+    "headroom_fraction": _("a memory headroom of %(to)s"),
+    "ttft_s": _("a first token within %(to)s s"),
+    "tpot_s": _("one token every %(to)s"),
+    "gpu_count": _("%(to)s GPUs per replica"),
+    "gpus_per_replica": _("%(to)s GPUs per replica"),
+    "tiers": _("terms that include %(to)s"),
+    "tier": _("terms that include %(to)s"),
+    "interruptible": _("marking the workload as interruptible"),
+    "budget_per_month": _("a budget of %(to)s a month"),
+    "deadline_hours": _("a deadline of %(to)s h"),
+    "objective": _("ranking by %(to)s"),
+    "filters": _("no filters"),
+    "regions": _("any region"),
+    "providers": _("any provider"),
+    "include": _("any accelerator"),
+    "exclude": _("no excluded accelerator"),
+    "complete_prices_only": _("prices that are not completely known"),
+    "price_per_month_maximum": _("a price limit of %(to)s a month"),
+    "memory_bytes": _("%(to)s of memory per GPU"),
+    "runtime": _("%(to)s as the runtime"),
+    "replicas_minimum": _("at least %(to)s replicas"),
+    "request_rate_per_s": _("at most %(to)s requests per second"),
+}
+
+_TABLES: dict[str, Mapping[str, Text]] = {
+    "verdict": VERDICTS,
+    "limit": LIMITS,
+    "tier": TIERS,
+    "link": LINKS,
+    "price_unit": PRICE_UNITS,
+    "missing": MISSING,
+    "misses": TARGETS,
+    "warnings": WARNINGS,
+    "line": LINES,
+    "reason": REASONS,
+    "kind": KINDS,
+    "figure": FIGURES,
+}
+
+
+def word(table: str, code: Any) -> str:
+    """A code of a column or field in words; several codes joined by commas are worded one by one."""
+    words = _TABLES.get(table, {})
+    parts = [part.strip() for part in str(code).split(",")]
+    return ", ".join(str(words.get(part, _bare(part))) for part in parts)
+
+
+def _bare(code: str) -> str:
+    return code.replace("_", " ")
+
+
+def reason(code: str) -> str:
+    return str(REASONS.get(code, _bare(code)))
+
+
+def reason_sentence(code: str) -> str:
+    return str(REASON_SENTENCES.get(code, ""))
+
+
+def limit_sentence(code: str) -> str:
+    return str(LIMIT_SENTENCES.get(code, ""))
+
+
+def warning(code: str) -> str:
+    return str(WARNINGS.get(code, _bare(code)))
+
+
+def figure(name: str) -> str:
+    return str(FIGURES.get(name, _bare(name)))
+
+
+def change(what: Mapping[str, Any]) -> str:
+    """One computed change: ``{"change": "weights_format", "to": "fp8"}`` → "weights in FP8"."""
+    code = str(what.get("change", ""))
+    to = what.get("to", what.get("value", ""))
+    return _change(code, to)
+
+
+def _change(code: str, to: Any) -> str:
+    if code not in CHANGES:
+        return f"{_bare(code)}: {to}" if to not in ("", None) else _bare(code)
+    return str(CHANGES[code]) % {"to": _shown(code, to)}
+
+
+def _shown(code: str, to: Any) -> str:
+    if code in ("weights_format", "kv_format"):
+        return FORMATS.get(str(to), str(to))
+    if code == "headroom_fraction" and isinstance(to, int | float):
+        return f"{to * 100:g} %"
+    if code == "tpot_s" and isinstance(to, int | float):
+        return f"{to * 1000:,.3g} ms"
+    if code == "memory_bytes" and isinstance(to, int | float):
+        return f"{to / 1024**3:,.1f} GiB"
+    if code in ("tiers", "tier"):
+        return word("tier", to)
+    if isinstance(to, int | float) and not isinstance(to, bool):
+        return f"{to:,.4g}" if isinstance(to, float) else f"{to:,}"
+    return str(to)
+
+
+FORMATS = {
+    "bf16": "BF16", "fp16": "FP16", "fp32": "FP32", "fp8": "FP8", "int8": "INT8", "int4_awq": "INT4 (AWQ)",
+    "int4_gptq": "INT4 (GPTQ)", "nvfp4": "NVFP4", "mxfp4": "MXFP4", "gguf_q8_0": "GGUF Q8_0",
+    "gguf_q4_k_m": "GGUF Q4_K_M", "auto": "auto",
+}  # fmt: skip
+
+
+def layout(replicas: int, gpus_per_replica: int, tp: int) -> str:
+    """"2 replicas × 4 GPUs (TP 4)": what is per replica and what is the whole is said."""
+    first = ngettext("%(n)d replica", "%(n)d replicas", replicas) % {"n": replicas}
+    second = ngettext("%(n)d GPU", "%(n)d GPUs", gpus_per_replica) % {"n": gpus_per_replica}
+    split = f" (TP {tp})" if tp > 1 else ""
+    return f"{first} × {second}{split}"
+
+
+def age(days: int) -> str:
+    if days == 0:
+        return str(_("price of today"))
+    return ngettext("price %(n)d day old", "price %(n)d days old", days) % {"n": days}
+
+
+def rejection_detail(reason_code: str, detail: Mapping[str, Any]) -> str:
+    """What the core noted beside a reason, as "name: value"; the rule's own code is worded where it is known."""
+    rule = detail.get("rule")
+    if rule is not None and str(rule) in RULES:
+        return str(RULES[str(rule)]) % {key: _shown(key, value) for key, value in detail.items()}
+    return ", ".join(f"{_bare(str(key))} {_shown(str(key), value)}" for key, value in detail.items())
+
+
+RULES: dict[str, Text] = {}
