@@ -65,10 +65,14 @@ def _predicted(
     shown: bool = False,
     sort: str | None = None,
     kinds: tuple[str, ...] = SERVING,
+    scale: float = 1,
 ) -> Column:
     def estimate(candidate: Candidate) -> Estimate | None:
         point = _point(candidate, load)
-        return getattr(point, field) if point else None
+        found: Estimate | None = getattr(point, field) if point else None
+        if found is None or scale == 1:
+            return found
+        return Estimate(value=found.value * scale, low=found.low * scale, high=found.high * scale)
 
     return Column(
         key, title, "number", lambda candidate: _number(estimate(candidate)), unit, digits=digits, shown=shown,
@@ -126,8 +130,8 @@ COLUMNS: tuple[Column, ...] = (
            decimals=0),
     _predicted("ttft_typical", _("TTFT, typical load"), "s", "typical", "ttft_s"),
     _predicted("ttft_peak", _("TTFT, peak load"), "s", "peak", "ttft_s", shown=True, sort="ttft"),
-    _predicted("tpot_typical", _("TPOT, typical load"), "s", "typical", "tpot_s"),
-    _predicted("tpot_peak", _("TPOT, peak load"), "s", "peak", "tpot_s", shown=True, sort="tpot"),
+    _predicted("tpot_typical", _("TPOT, typical load"), "ms", "typical", "tpot_s", scale=1000),
+    _predicted("tpot_peak", _("TPOT, peak load"), "ms", "peak", "tpot_s", shown=True, sort="tpot", scale=1000),
     _predicted("throughput_typical", _("Output, typical load, all replicas"), "tokens/s", "typical",
                "output_tokens_per_s"),
     _predicted("throughput_peak", _("Output, peak load, all replicas"), "tokens/s", "peak", "output_tokens_per_s",
