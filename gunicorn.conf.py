@@ -15,10 +15,10 @@ worker_class = "gthread"
 threads = 4
 preload_app = True  # read once, shared by all workers; a start takes one import instead of one per worker
 timeout = 60
-graceful_timeout = 8
+graceful_timeout = 4
 keepalive = 5
 control_socket_disable = True
-# The product answers oversized lines and headers itself, with its own page and headers (mitsumori/middleware.py).
+# The product refuses oversized lines and headers itself, with its own page (mitsumori/middleware.py).
 limit_request_line = 0
 limit_request_fields = 100
 limit_request_field_size = 65536

@@ -31,7 +31,8 @@ VENV = HERE / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "installed.json"
 DATA_DIR = Path(os.environ.get("MITSUMORI_DATA_DIR") or HERE / "var").resolve()
-STOP_LIMIT_S = 12.0
+# An idle worker takes six seconds to leave; whatever a job was doing then is safe to do again.
+STOP_LIMIT_S = 5.0
 START_LIMIT_S = 120.0
 RESTART_WAIT_MAX_S = 30.0
 # Commands that need no database, or make their own.
@@ -230,7 +231,8 @@ def serve() -> int:
     web = Child("web server", [str(PYTHON), "-m", "gunicorn", "mitsumori.wsgi:application"])
     worker = Child(
         "worker",
-        [str(PYTHON), "-m", "celery", "--app", "mitsumori", "worker", "--beat", "--concurrency", "2"]
+        [str(PYTHON), "-W", "ignore:You're running the worker", "-m", "celery", "--quiet"]
+        + ["--app", "mitsumori", "worker", "--beat", "--concurrency", "2"]
         + ["--scheduler", "django_celery_beat.schedulers:DatabaseScheduler", "--loglevel", "WARNING"]
         + [
             "--without-gossip",
