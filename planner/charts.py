@@ -1,0 +1,363 @@
+"""Charts as descriptions (series, units, labels) with two thin renderers: Plotly for the screen, SVG for paper.
+
+Only comparable rows are drawn: complete totals, a speed under the same load. What is left out is counted.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Literal
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext, override
+
+from planner.presenters import memory_bar, money, significant
+from planner.sizing.results import Candidate, Comparison
+
+Role = Literal["meets", "misses", "tight"]
+ROLES: tuple[Role, ...] = ("meets", "misses", "tight")
+INK = {
+    "meets": "#3F6B3D", "misses": "#5C5A55", "tight": "#8A6414", "accent": "#2E4A7D", "ink": "#1C1B19",
+    "ink-2": "#5C5A55", "hairline": "#E3DFD7", "rule": "#C9C3B7", "surface": "#FFFFFF",
+    "weights": "#2E4A7D", "kv": "#1F7A78", "activations": "#A87B1E", "overhead": "#85827A", "free": "#F4F1EA",
+    "over": "#B3261E",
+}  # fmt: skip
+"""Colours of paper, which is always light; on the screen the stylesheet decides."""
+LABELS_MAXIMUM = 8
+
+
+@dataclass(frozen=True)
+class Axis:
+    label: str
+    unit: str
+
+    @property
+    def title(self) -> str:
+        return f"{self.label} ({self.unit})" if self.unit else self.label
+
+
+@dataclass(frozen=True)
+class Point:
+    x: float
+    y: float
+    label: str
+    detail: str
+    low: float | None = None
+    high: float | None = None
+    on_frontier: bool = False
+    offer_id: int = 0
+
+
+@dataclass(frozen=True)
+class Series:
+    role: Role
+    name: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Cost against speed, both better to the lower left. The frontier is what nothing beats in both."""
+
+    title: str
+    x: Axis
+    y: Axis
+    series: tuple[Series, ...]
+    left_out: int
+    target: float | None = None
+    target_label: str = ""
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        return tuple(point for series in self.series for point in series.points)
+
+    @property
+    def left_out_sentence(self) -> str:
+        if not self.left_out:
+            return ""
+        return ngettext(
+            "%(n)d candidate is not drawn: its price is not completely known or it has no speed under this load.",
+            "%(n)d candidates are not drawn: their price is not completely known or they have no speed under this load.",
+            self.left_out,
+        ) % {"n": self.left_out}
+
+
+def cost_speed(comparison: Comparison) -> Chart | None:
+    """Monthly total against TPOT at peak, or the cost of the job against its hours. None with fewer than two points."""
+    is_batch = comparison.kind == "llm_batch"
+    found: list[tuple[Role, Candidate, float, float, float, float]] = []
+    for candidate in comparison.candidates:
+        estimate = _speed(candidate, is_batch=is_batch)
+        cost = _cost(candidate, is_batch=is_batch)
+        if estimate is None or cost is None:
+            continue
+        role = ROLES[candidate.class_ - 1]
+        scale = 1 if is_batch else 1000
+        found.append((role, candidate, cost, *(value * scale for value in estimate)))
+    if len(found) < 2:
+        return None
+    frontier = _frontier([(cost, value) for _role, _candidate, cost, value, _low, _high in found])
+    names: dict[Role, str] = {
+        "meets": _("meets every target"),
+        "misses": _("misses a target"),
+        "tight": _("tight memory"),
+    }
+    unit = "h" if is_batch else "ms"
+    currency = found[0][1].monthly.currency
+    series = []
+    for role in ROLES:
+        points = tuple(
+            _point(candidate, cost, value, low, high, index in frontier, unit)
+            for index, (own, candidate, cost, value, low, high) in enumerate(found)
+            if own == role
+        )
+        if points:
+            series.append(Series(role, names[role], points))
+    target = None if is_batch else comparison.workload.get("targets", {}).get("tpot_s")
+    is_number = isinstance(target, int | float)
+    return Chart(
+        title=_("Cost of the job against its hours") if is_batch else _("Monthly total against TPOT at peak load"),
+        x=Axis(_("Cost of the job") if is_batch else _("Monthly total"), currency),
+        y=Axis(_("Hours for the job") if is_batch else _("TPOT at peak"), unit),
+        series=tuple(series),
+        left_out=comparison.candidates_total - len(found),
+        target=target * 1000 if is_number else None,
+        target_label=_("target %(value)s ms") % {"value": significant(target * 1000)} if is_number else "",
+    )
+
+
+def _speed(candidate: Candidate, *, is_batch: bool) -> tuple[float, float, float] | None:
+    if is_batch:
+        estimate = candidate.batch.hours if candidate.batch else None
+    else:
+        estimate = candidate.speed.peak.tpot_s if candidate.speed else None
+    return None if estimate is None else (estimate.value, estimate.low, estimate.high)
+
+
+def _cost(candidate: Candidate, *, is_batch: bool) -> float | None:
+    if is_batch:
+        cost = candidate.batch.cost if candidate.batch else None
+        return None if cost is None else float(cost)
+    return float(candidate.monthly.total) if candidate.monthly.complete else None
+
+
+def _point(candidate: Candidate, cost: float, value: float, low: float, high: float, on_frontier: bool, unit: str) -> Point:
+    offer = candidate.offer
+    gpus = candidate.replicas * candidate.gpus_per_replica
+    label = offer.accelerator if gpus == 1 else f"{gpus} × {offer.accelerator}"
+    amount = money(candidate.monthly.total, candidate.monthly.currency)
+    return Point(
+        x=cost, y=value, label=label, low=low, high=high, on_frontier=on_frontier, offer_id=offer.offer_id,
+        detail=f"{offer.provider_name} · {offer.sku} · {amount} · {significant(value)} {unit}",
+    )  # fmt: skip
+
+
+def _frontier(points: list[tuple[float, float]]) -> set[int]:
+    """Indexes of the points that no other beats in both coordinates."""
+    best = math.inf
+    kept = set()
+    for index in sorted(range(len(points)), key=lambda i: points[i]):
+        if points[index][1] < best:
+            best = points[index][1]
+            kept.add(index)
+    return kept
+
+
+# Plotly -----------------------------------------------------------------------------------------------------
+
+
+def plotly(chart: Chart) -> dict[str, Any]:
+    """A plain figure without colours: the script of the page adds the theme by each trace's role."""
+    traces: list[dict[str, Any]] = []
+    for series in chart.series:
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": escape(series.name),
+                "x": [point.x for point in series.points],
+                "y": [point.y for point in series.points],
+                "text": [escape(f"{point.label} · {point.detail}") for point in series.points],
+                "customdata": [point.offer_id for point in series.points],
+                "hovertemplate": "%{text}<extra></extra>",
+                "meta": {"role": series.role},
+            }
+        )
+    frontier = sorted((point for point in chart.points if point.on_frontier), key=lambda point: point.x)
+    traces.append(
+        {
+            "type": "scatter",
+            "mode": "lines+text",
+            "name": escape(_("nothing is cheaper and faster")),
+            "x": [point.x for point in frontier],
+            "y": [point.y for point in frontier],
+            "text": [escape(text) for text in _labels(frontier)],
+            "textposition": "top right",
+            "line": {"shape": "hv"},
+            "hoverinfo": "skip",
+            "cliponaxis": False,
+            "meta": {"role": "frontier"},
+        }
+    )
+    figure: dict[str, Any] = {
+        "data": traces,
+        "layout": {
+            "xaxis": {"title": {"text": escape(chart.x.title)}, "type": _scale([p.x for p in chart.points])},
+            "yaxis": {"title": {"text": escape(chart.y.title)}, "type": _scale([p.y for p in chart.points])},
+        },
+    }
+    if chart.target is not None:
+        figure["layout"]["meta"] = {"target": chart.target, "target_label": escape(chart.target_label)}
+    return figure
+
+
+def _scale(values: list[float]) -> str:
+    return "log" if min(values) > 0 and max(values) / min(values) > 12 else "linear"
+
+
+def _labels(frontier: list[Point]) -> list[str]:
+    """Labels for the frontier: each name once, at most eight, the ends always."""
+    seen: set[str] = set()
+    texts = []
+    step = max(1, math.ceil(len(frontier) / LABELS_MAXIMUM))
+    for index, point in enumerate(frontier):
+        wanted = index % step == 0 or index == len(frontier) - 1
+        texts.append(point.label if wanted and point.label not in seen else "")
+        if wanted:
+            seen.add(point.label)
+    return texts
+
+
+# SVG --------------------------------------------------------------------------------------------------------
+
+WIDTH, HEIGHT = 720, 340
+LEFT, RIGHT, TOP, BOTTOM = 62, 120, 18, 46
+
+
+def render_svg(chart: Chart | Candidate, language: str = "en") -> str:
+    """A chart, or the memory bar of a candidate, as an SVG document for paper."""
+    with override(language):
+        return _memory_svg(chart) if isinstance(chart, Candidate) else _scatter_svg(chart)
+
+
+class _Ruler:
+    """Values to positions on one axis, linear or logarithmic, with a few round ticks."""
+
+    def __init__(self, values: list[float], start: float, end: float) -> None:
+        self.is_log = _scale(values) == "log"
+        low, high = min(values), max(values)
+        if self.is_log:
+            self.low, self.high = math.log10(low) - 0.06, math.log10(high) + 0.06
+        else:
+            margin = (high - low) * 0.06 or abs(high) * 0.1 or 1.0
+            self.low, self.high = max(0.0, low - margin) if low >= 0 else low - margin, high + margin
+        self.start, self.end = start, end
+
+    def at(self, value: float) -> float:
+        position = math.log10(value) if self.is_log else value
+        return self.start + (position - self.low) / (self.high - self.low) * (self.end - self.start)
+
+    @property
+    def ticks(self) -> list[float]:
+        if self.is_log:
+            decades = range(math.floor(self.low), math.ceil(self.high) + 1)
+            steps = [10.0**decade * factor for decade in decades for factor in (1, 2, 5)]
+            return [step for step in steps if self.low <= math.log10(step) <= self.high]
+        step = 10 ** math.floor(math.log10((self.high - self.low) / 4))
+        step *= next(factor for factor in (1, 2, 5, 10) if (self.high - self.low) / (step * factor) <= 5)
+        first = math.ceil(self.low / step)
+        return [number * step for number in range(first, math.floor(self.high / step) + 1)]
+
+
+def _scatter_svg(chart: Chart) -> str:
+    points = chart.points
+    across = _Ruler([point.x for point in points], LEFT, WIDTH - RIGHT)
+    heights = [point.y for point in points]
+    up = _Ruler(heights, HEIGHT - BOTTOM, TOP)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
+        f'class="chart" role="img" aria-label="{escape(chart.title)}" font-family="Inter, Noto Sans JP, sans-serif" '
+        'font-size="11">'
+    ]
+    for tick in across.ticks:
+        x = f"{across.at(tick):.1f}"
+        parts.append(f'<line class="grid" x1="{x}" x2="{x}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" stroke="{INK["hairline"]}"/>')
+        parts.append(_text(x, HEIGHT - BOTTOM + 16, f"{tick:,.10g}", anchor="middle"))
+    for tick in up.ticks:
+        y = up.at(tick)
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="{INK["hairline"]}"/>')
+        parts.append(_text(LEFT - 8, y + 4, f"{tick:,.10g}", anchor="end"))
+    parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, chart.x.title, anchor="middle"))
+    middle = (TOP + HEIGHT - BOTTOM) / 2
+    parts.append(
+        f'<text class="axis" x="14" y="{middle}" fill="{INK["ink-2"]}" text-anchor="middle" '
+        f'transform="rotate(-90 14 {middle})">{escape(chart.y.title)}</text>'
+    )
+    if chart.target is not None and min(heights) <= chart.target <= max(heights):
+        y = up.at(chart.target)
+        parts.append(
+            f'<line class="target" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="{INK["ink"]}" '
+            'stroke-dasharray="4 3"/>'
+        )
+        parts.append(_text(WIDTH - RIGHT + 6, y + 4, chart.target_label))
+    frontier = sorted((point for point in points if point.on_frontier), key=lambda point: point.x)
+    path = "".join(
+        f"{'M' if index == 0 else 'H'}{across.at(point.x):.1f}{',' if index == 0 else 'V'}{up.at(point.y):.1f}"
+        for index, point in enumerate(frontier)
+    )
+    parts.append(f'<path class="frontier" d="{path}" fill="none" stroke="{INK["accent"]}" stroke-width="1.2"/>')
+    for series in chart.series:
+        parts.extend(_mark(series.role, across.at(point.x), up.at(point.y), point) for point in series.points)
+    for point, label in zip(frontier, _labels(frontier), strict=True):
+        if label:
+            parts.append(_text(across.at(point.x) + 7, up.at(point.y) - 6, label, ink="ink"))
+    parts.append("</svg>")
+    return "".join(parts)
+
+
+def _mark(role: Role, x: float, y: float, point: Point) -> str:
+    """Filled circle, ring or diamond: the meaning survives black and white."""
+    title = f"<title>{escape(f'{point.label} · {point.detail}')}</title>"
+    ink = INK[role]
+    if role == "meets":
+        return f'<circle class="{role}" cx="{x:.1f}" cy="{y:.1f}" r="3.6" fill="{ink}">{title}</circle>'
+    if role == "misses":
+        return (
+            f'<circle class="{role}" cx="{x:.1f}" cy="{y:.1f}" r="3.2" fill="{INK["surface"]}" stroke="{ink}" '
+            f'stroke-width="1.3">{title}</circle>'
+        )
+    return (
+        f'<path class="{role}" d="M{x:.1f},{y - 4:.1f}l4,4l-4,4l-4,-4z" fill="{INK["surface"]}" stroke="{ink}" '
+        f'stroke-width="1.3">{title}</path>'
+    )
+
+
+def _text(x: float | str, y: float, text: str, *, anchor: str = "start", ink: str = "ink-2") -> str:
+    place = x if isinstance(x, str) else f"{x:.1f}"
+    return f'<text class="{ink}" x="{place}" y="{y:.1f}" fill="{INK[ink]}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def _memory_svg(candidate: Candidate) -> str:
+    bar = memory_bar(candidate.memory)
+    width, height, step = 720, 60, 0.0
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'role="img" aria-label="{escape(bar.spoken)}" font-family="Inter, Noto Sans JP, sans-serif" font-size="11">',
+        '<defs><pattern id="paper-hatch" width="5" height="5" patternUnits="userSpaceOnUse" '
+        f'patternTransform="rotate(45)"><rect width="5" height="5" fill="{INK["surface"]}"/>'
+        f'<line x1="0" y1="0" x2="0" y2="5" stroke="{INK["overhead"]}" stroke-width="1.2"/></pattern></defs>',
+    ]
+    for segment in bar.segments:
+        fill = "url(#paper-hatch)" if segment.role == "headroom" else INK[segment.role]
+        start, drawn = float(segment.start_percent[:-1]) / 100, float(segment.width_percent[:-1]) / 100
+        parts.append(
+            f'<rect x="{start * width:.1f}" y="0" width="{drawn * width:.1f}" height="20" fill="{fill}" '
+            f'stroke="{INK["surface"]}" stroke-width="1"/>'
+        )
+        parts.append(f'<rect x="{step:.0f}" y="36" width="9" height="9" fill="{fill}" stroke="{INK["rule"]}" stroke-width="0.5"/>')
+        parts.append(_text(step + 13, 44.5, f"{segment.label} {segment.gib}", ink="ink"))
+        step += width / max(len(bar.segments), 1)
+    parts.append(f'<rect x="0" y="0" width="{width}" height="20" fill="none" stroke="{INK["rule"]}"/></svg>')
+    return "".join(parts)
