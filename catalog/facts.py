@@ -72,7 +72,7 @@ class AcceleratorFact(BaseModel):
         return None if self.memory_gb is None else int(self.memory_gb * 1024**3)
 
     def is_unverified(self, group: str) -> bool:
-        return NOT_READ in self.sources.get(group, "") or self.sources.get(group) == "memory"
+        return NOT_READ in self.sources.get(group, "")
 
 
 @cache

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from catalog import seed_making
-from catalog.facts import SEED
+from catalog.facts import accelerators
+from catalog.seed_making import offers, terms
+from catalog.seed_making.accelerators import accelerator_rows
+from catalog.seed_making.tables import Row, read_rows, write_csv, write_json, without_unknowns
+
+SEEDS = Path(__file__).resolve().parents[2] / "seeds"
 
 
 class Command(BaseCommand):
@@ -21,7 +26,65 @@ class Command(BaseCommand):
         folder: Path = options["folder"]
         if not (folder / "facts" / "accelerators.csv").is_file():
             raise CommandError(f"No facts/accelerators.csv under {folder}.")
-        rows = seed_making.accelerator_rows(seed_making.read_rows(folder / "facts" / "accelerators.csv"))
-        SEED.parent.mkdir(exist_ok=True)
-        seed_making.write_json(SEED, {"about": "Accelerators, per device", "accelerators": rows}, "accelerators")
-        self.stdout.write(f"accelerators {len(rows)}")
+
+        def read(name: str) -> list[Row]:
+            return read_rows(folder / name)
+
+        billing, pages, providers = (
+            read(f"prices/{name}.csv") for name in ("billing", "pages_2026", "providers")
+        )
+        self._write("accelerators", "Accelerators, per device", accelerator_rows(read("facts/accelerators.csv")))
+        accelerators.cache_clear()
+        cards = _provider_cards(read("facts/accelerator_spellings.csv"), providers)
+        self._write("provider_cards", "Variants of a family that a provider is known to rent", cards, key="cards")
+        self._write("providers", "Providers", terms.provider_rows(providers))
+        self._write("regions", "Regions with place names", terms.region_rows(read("prices/regions.csv")))
+        self._write("billing", "How providers charge; an absent field is unknown", terms.billing_rows(billing))
+        self._write("storage", "Storage per GB and month", terms.storage_rows(pages, billing))
+        self._write("egress", "Data to the internet by steps of a month's volume", terms.egress_rows(pages, billing))
+        self._write("exchange", "Units of a currency for one US dollar", terms.exchange_rows(read("prices/fx_2026.csv")))
+        sizes = read("prices/azure_vm_sizes.csv")
+        gpu_sizes = [_azure_size(row) for row in sizes if row["kind"] == "gpu"]
+        other = sorted(row["sku"] for row in sizes if row["kind"] != "gpu")
+        write_json(SEEDS / "azure_sizes.json", "Sizes of Azure machines", "gpu", gpu_sizes, without_gpu=other)
+        self.stdout.write(f"azure_sizes {len(gpu_sizes)} with GPU, {len(other)} without")
+        rows, report = offers.offer_rows(
+            read("prices/offers.csv"), pages, {row["sku"]: row for row in sizes if row["kind"] == "gpu"}
+        )
+        write_csv(SEEDS / "offers.csv", offers.COLUMNS, rows)
+        for what, count in report.items():
+            self.stdout.write(f"offers: {what} {count}")
+
+    def _write(self, name: str, about: str, rows: list[dict[str, Any]], key: str | None = None) -> None:
+        write_json(SEEDS / f"{name}.json", about, key or name, rows)
+        self.stdout.write(f"{name} {len(rows)}")
+
+
+def _azure_size(row: Row) -> dict[str, Any]:
+    return without_unknowns(
+        {
+            "sku": row["sku"],
+            "accelerator": row["gpu"],
+            "gpu_count": row["gpu_count"],
+            "vcpu": row["vcpu"],
+            "ram_gib": row["ram_gib"],
+            "basis": row["gpu_basis"],
+            "source": row["source"],
+        }
+    )
+
+
+def _provider_cards(spellings: list[Row], providers: list[Row]) -> list[dict[str, Any]]:
+    slugs = {name: row["provider_id"] for row in providers for name in row["names_seen"].split("|")}
+    found: dict[tuple[str, str], str] = {}
+    for row in spellings:
+        for hint in filter(None, row["provider_hint"].split("; ")):
+            match = re.match(r"([^:]+): (\S+)", hint)
+            if match is None:
+                raise CommandError(f"Cannot read the hint {hint!r}.")
+            for name in {match[1], slugs.get(match[1], match[1])}:
+                found[name, match[2]] = row["raw_name"]
+    return [
+        {"provider": provider, "accelerator": card, "seen_as": seen, "source": "spellings of providers' price lists"}
+        for (provider, card), seen in sorted(found.items())
+    ]

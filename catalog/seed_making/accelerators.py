@@ -1,17 +1,13 @@
-"""Turns the research tables into the project's own seeds; every row keeps its source and date."""
+"""Accelerators of the research table as seed rows: figures per device, with the source of each group."""
 
 from __future__ import annotations
 
-import csv
-import json
 import re
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from catalog.facts import RATES
-
-Row = dict[str, str]
+from catalog.seed_making.tables import Row, number, without_unknowns
 
 PCIE_GBYTES_PER_LANE = {"3.0": 0.985, "4.0": 1.969, "5.0": 3.938, "6.0": 7.563}
 """One direction, GB/s per lane, after 128b/130b (PAM4 flit for 6.0) encoding."""
@@ -37,27 +33,6 @@ def spelled_out(words: str) -> str:
     for short, full in sorted(ABBREVIATIONS.items(), key=lambda item: -len(item[0])):
         words = re.sub(rf"(?<![\w/@-]){short}(?![\w-])", full, words)
     return words
-
-
-def read_rows(path: Path) -> list[Row]:
-    with path.open(encoding="utf-8-sig", newline="") as lines:
-        return list(csv.DictReader(lines))
-
-
-def number(cell: str) -> float | None:
-    return None if cell in ("", "n/a") else float(cell)
-
-
-def without_unknowns(row: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in row.items() if value not in (None, "", (), [], {})}
-
-
-def write_json(path: Path, document: dict[str, Any], rows_key: str) -> None:
-    """One row a line, so that a change of one fact is a change of one line."""
-    head = {key: value for key, value in document.items() if key != rows_key}
-    lines = [json.dumps(row, ensure_ascii=False, sort_keys=True) for row in document[rows_key]]
-    text = json.dumps(head, ensure_ascii=False, sort_keys=True, indent=1)[:-2]
-    path.write_text(f'{text},\n "{rows_key}": [\n' + ",\n".join(lines) + "\n]}\n", encoding="utf-8")
 
 
 def accelerator_rows(rows: Iterable[Row]) -> list[dict[str, Any]]:

@@ -1,0 +1,194 @@
+"""Loads the shipped seeds; each row is one more observation, so loading twice changes nothing."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from django.db import models, transaction
+
+from catalog.facts import accelerators
+from catalog.models import (
+    Accelerator,
+    BillingTerms,
+    CatalogVersion,
+    EgressTier,
+    ExchangeRate,
+    Provider,
+    Region,
+    StoragePrice,
+)
+from catalog.recording import Observation, record, rounded
+
+SEEDS = Path(__file__).parent / "seeds"
+
+
+@dataclass
+class SeedReport:
+    """What was read, kept and refused, and why."""
+
+    read: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
+    changed: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+
+    def lines(self) -> list[str]:
+        lines = [
+            f"{what}: {self.read[what]} read, {self.kept[what]} known now, {self.changed[what]} changed"
+            for what in self.read
+        ]
+        return lines + [f"refused: {why} ({count})" for why, count in sorted(self.refused.items())]
+
+    @property
+    def anything(self) -> bool:
+        return any(self.changed.values())
+
+
+def seeds_sha256(folder: Path = SEEDS) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def load_seeds(at: datetime, folder: Path = SEEDS) -> SeedReport:
+    """Bring the shipped facts and prices into the catalog, in one transaction."""
+    report = SeedReport()
+    with transaction.atomic():
+        _load_accelerators(report)
+        _load_table(report, Provider, "providers", folder, ("slug",))
+        _load_table(report, Region, "regions", folder, ("provider_id", "code"))
+        _load_table(report, BillingTerms, "billing", folder, ("provider_id",))
+        _load_table(report, StoragePrice, "storage", folder, ("provider_id", "region", "kind", "name", "from_gb"))
+        _load_table(report, EgressTier, "egress", folder, ("provider_id", "region", "from_gb"))
+        _load_table(report, ExchangeRate, "exchange", folder, ("on", "currency"))
+        _load_offers(report, folder, at)
+        version, _ = CatalogVersion.objects.get_or_create(pk=CatalogVersion.ONLY)
+        digest = seeds_sha256(folder)
+        if report.anything or version.seeds_sha256 != digest:
+            CatalogVersion.objects.filter(pk=CatalogVersion.ONLY).update(seeds_sha256=digest)
+            CatalogVersion.bump(at)
+    return report
+
+
+def _rows(folder: Path, name: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))[name]
+    return rows
+
+
+def _load_accelerators(report: SeedReport) -> None:
+    facts = accelerators()
+    known = dict(Accelerator.objects.values_list("name", "vendor"))
+    changed = [Accelerator(name=f.name, vendor=f.vendor) for f in facts.values() if known.get(f.name) != f.vendor]
+    Accelerator.objects.bulk_create(changed, update_conflicts=True, unique_fields=["name"], update_fields=["vendor"])
+    report.read["accelerators"] = report.kept["accelerators"] = len(facts)
+    report.changed["accelerators"] = len(changed)
+
+
+def _load_table(
+    report: SeedReport, model: type[models.Model], name: str, folder: Path, key: tuple[str, ...]
+) -> None:
+    """Make the rows of a small table agree with the seed; a row that the seed dropped stays."""
+    columns = {f.attname: f for f in model._meta.concrete_fields}
+    known = {tuple(getattr(row, part) for part in key): row for row in model._default_manager.all()}
+    new: list[models.Model] = []
+    changed: list[models.Model] = []
+    touched: set[str] = set()
+    rows = _rows(folder, name)
+    for cells in rows:
+        values = {
+            attname: column.to_python(cells[column.name]) for attname, column in columns.items() if column.name in cells
+        } | {"provider_id": cells["provider"] for _ in (1,) if "provider" in cells and "provider_id" in columns}
+        fresh = model(**values)
+        row = known.get(tuple(getattr(fresh, part) for part in key))
+        if row is None:
+            new.append(fresh)
+            continue
+        different = [a for a in columns if a != "id" and getattr(row, a) != getattr(fresh, a)]
+        for attname in different:
+            setattr(row, attname, getattr(fresh, attname))
+        if different:
+            changed.append(row)
+            touched.update(different)
+    model._default_manager.bulk_create(new)
+    if changed:
+        model._default_manager.bulk_update(changed, sorted(columns[a].name for a in touched))
+    report.read[name] = len(rows)
+    report.kept[name] = len(known) + len(new)
+    report.changed[name] = len(new) + len(changed)
+
+
+def _load_offers(report: SeedReport, folder: Path, at: datetime) -> None:
+    providers = set(Provider.objects.values_list("slug", flat=True))
+    done = record(_observations(report, folder, providers), at)
+    report.kept["offers"] = len(done.touched_ids)
+    report.changed["offers"] = done.offers_added + done.offers_corrected + done.prices_added + done.prices_confirmed
+
+
+def _observations(report: SeedReport, folder: Path, providers: set[str]) -> Iterator[Observation]:
+    facts = accelerators()
+    with (folder / "offers.csv").open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines):
+            report.read["offers"] += 1
+            try:
+                observation = observation_of(row)
+            except (ValueError, InvalidOperation, KeyError) as error:
+                report.refused[f"offers: cannot be read ({type(error).__name__})"] += 1
+                continue
+            if observation.provider not in providers:
+                report.refused[f"offers: provider {observation.provider} is not known"] += 1
+            elif observation.accelerator and observation.accelerator not in facts:
+                report.refused[f"offers: accelerator {observation.accelerator} is not known"] += 1
+            elif observation.amount <= 0:
+                report.refused["offers: a price of zero is not a price"] += 1
+            else:
+                yield observation
+
+
+def observation_of(row: dict[str, str]) -> Observation:
+    def number(name: str) -> Decimal | None:
+        return Decimal(row[name]).quantize(Decimal("0.01")) if row[name] else None
+
+    amount = Decimal(row["amount"])
+    if not amount.is_finite() or abs(amount) >= 10**9:
+        raise ValueError(f"price {row['amount']}")
+    return Observation(
+        provider=row["provider"],
+        sku=row["sku"],
+        region=row["region"],
+        tier=row["tier"],
+        tier_detail=row["tier_detail"],
+        accelerator=row["accelerator"] or None,
+        accelerator_as_written=row["as_written"],
+        gpu_count=int(row["gpu_count"]) if row["gpu_count"] else None,
+        gpu_fraction=Decimal(row["gpu_fraction"] or 1),
+        gpu_memory_gib=number("gpu_memory_gib"),
+        vcpu=number("vcpu"),
+        ram_gib=number("ram_gib"),
+        sold_per_gpu=row["sold_per_gpu"] == "yes",
+        host_billed_apart=row["host_billed_apart"] == "yes",
+        fabric=row["fabric"],
+        spec_source=row["spec_source"],
+        not_comparable=row["not_comparable"],
+        not_comparable_detail=row["not_comparable_detail"],
+        note=row["note"][:200],
+        amount=rounded(amount),
+        currency=row["currency"],
+        unit=row["unit"],
+        observed_on=date.fromisoformat(row["observed_on"]),
+        observed_precision=row["observed_precision"][:40],
+        effective_from=date.fromisoformat(row["effective_from"]) if row["effective_from"] else None,
+        estimated=row["estimated"] == "yes",
+        floor=row["floor"] == "yes",
+        source=row["source"],
+        licence=row["licence"],
+    )
