@@ -1,0 +1,66 @@
+"""Makes ``planner/seeds/architectures.json`` from tables of model facts."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from planner.model_facts import architecture_of
+
+TARGET = Path(__file__).resolve().parents[2] / "seeds" / "architectures.json"
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """Rows of one CSV file, cells stripped."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return [{key: (value or "").strip() for key, value in row.items()} for row in csv.DictReader(file)]
+
+
+def whole(text: str) -> int | None:
+    return int(text) if text.isdigit() else None
+
+
+def seed(folder: Path) -> dict[str, Any]:
+    """The content of the seed file, from the folder that holds ``facts/``."""
+    facts = folder / "facts"
+    published = {row["hf_id"]: row for row in rows_of(facts / "published_parameters.csv")}
+    models: list[dict[str, Any]] = []
+    for row in rows_of(facts / "architectures.csv"):
+        count = published.get(row["hf_id"])
+        architecture, not_sized = architecture_of(row, count)
+        models.append(
+            {
+                "id": row["hf_id"],
+                "attention_kind": row["attention_kind"],
+                "not_sized": not_sized,
+                "parameters": whole(row["params_total"]) or (int(count["parameters"]) if count else None),
+                "parameters_active": whole(row["params_active"]),
+                "parameters_published_source": f"{count['source']}, {count['source_date']}" if count else None,
+                "max_position": whole(row["max_position"]),
+                "licence": row["licence"] or None,
+                "source": row["source"],
+                "architecture": architecture.model_dump(mode="json", exclude_defaults=True) if architecture else None,
+            }
+        )
+    spellings = {row["model"]: row["hf_id"] for row in rows_of(facts / "model_names.csv") if row["hf_id"]}
+    return {"models": models, "spellings": spellings}
+
+
+class Command(BaseCommand):
+    help = "Write the shipped model architectures from the folder of facts."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--from", dest="folder", type=Path, required=True, help="folder that holds facts/")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        content = seed(options["folder"])
+        lines = [json.dumps(model, ensure_ascii=False, separators=(",", ":")) for model in content["models"]]
+        spellings = json.dumps(content["spellings"], ensure_ascii=False, indent=1, sort_keys=True)
+        text = '{"models": [\n' + ",\n".join(lines) + '\n],\n"spellings": ' + spellings + "}\n"
+        TARGET.write_text(text, encoding="utf-8")
+        sized = sum(1 for model in content["models"] if model["architecture"])
+        self.stdout.write(f"{len(content['models'])} models, {sized} sized, {len(content['spellings'])} spellings")

@@ -1,0 +1,188 @@
+"""From rows of model facts to architectures: what a table of architectures leaves out, filled by family.
+
+Used by the command that makes the shipped seed; the table's columns say shapes, this file says which family
+a model belongs to and the few numbers of it that no table column holds (read off the models' ``config.json``).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from planner.sizing.architecture import Architecture, ModelError
+from planner.sizing.config_reader import read
+
+QWEN3_VISION = {"depth": 27, "hidden_size": 1152, "intermediate_size": 4304, "patch_size": 16,
+                "num_position_embeddings": 2304, "deepstack_visual_indexes": [8, 16, 24]}  # fmt: skip
+QWEN3_VISION_SMALL = {"depth": 24, "hidden_size": 1024, "intermediate_size": 4096, "patch_size": 16,
+                      "num_position_embeddings": 2304, "deepstack_visual_indexes": [5, 11, 17]}  # fmt: skip
+SIGLIP = {"hidden_size": 1152, "num_hidden_layers": 27, "intermediate_size": 4304, "patch_size": 14,
+          "image_size": 896}  # fmt: skip
+PIXTRAL = {"hidden_size": 1024, "num_hidden_layers": 24, "intermediate_size": 4096, "patch_size": 14}
+LATENT = {"qk_nope_head_dim": 128, "v_head_dim": 128}
+
+EXTRA: tuple[tuple[str, dict[str, Any]], ...] = (
+    (r"Yi-|huggyllama|Llama-2|CodeLlama|Meta-Llama|Llama-3|DeepSeek-R1-Distill-Llama|TinyLlama|SmolLM|Falcon3|"
+     r"Baichuan|TriLM", {"model_type": "llama"}),
+    (r"OLMo-2|OLMo2", {"model_type": "olmo2"}),
+    (r"Olmo-3", {"model_type": "olmo3"}),
+    (r"OLMo-7B", {"model_type": "olmo"}),
+    (r"bigcode/starcoder$", {"model_type": "gpt_bigcode"}),
+    (r"starcoder2", {"model_type": "starcoder2"}),
+    (r"aya-23|c4ai-command-r-", {"model_type": "cohere"}),
+    (r"command-r7b", {"model_type": "cohere2"}),
+    (r"DeepSeek-V2-Lite|DeepSeek-Coder-V2-Lite",
+     {"model_type": "deepseek_v2", **LATENT, "first_k_dense_replace": 1, "q_lora_rank": None}),
+    (r"DeepSeek-V2\.5|DeepSeek-Coder-V2-Instruct",
+     {"model_type": "deepseek_v2", **LATENT, "first_k_dense_replace": 1, "q_lora_rank": 1536}),
+    (r"DeepSeek-(R1|V3|V3\.1-NVFP4)$",
+     {"model_type": "deepseek_v3", **LATENT, "first_k_dense_replace": 3, "q_lora_rank": 1536}),
+    (r"Kimi-K2", {"model_type": "kimi_k2", **LATENT, "first_k_dense_replace": 1, "q_lora_rank": 1536}),
+    (r"Kimi-VL", {"model_type": "kimi_vl", **LATENT, "first_k_dense_replace": 1, "q_lora_rank": None}),
+    (r"gpt-j", {"model_type": "gptj"}),
+    (r"pythia", {"model_type": "gpt_neox"}),
+    (r"/opt-", {"model_type": "opt"}),
+    (r"gemma-2-", {"model_type": "gemma2"}),
+    (r"gemma-2b|gemma-7b", {"model_type": "gemma"}),
+    (r"gemma-3-1b", {"model_type": "gemma3_text"}),
+    (r"gemma-3-(4|12|27)b", {"model_type": "gemma3", "vision_config": SIGLIP}),
+    (r"[Gg]emma-4", {"model_type": "gemma4"}),
+    (r"granite", {"model_type": "granite"}),
+    (r"internlm2", {"model_type": "internlm2"}),
+    (r"phi-1_5|phi-2", {"model_type": "phi"}),
+    (r"Phi-3|Phi-4|phi-4", {"model_type": "phi3"}),
+    (r"MiniMax-M2", {"model_type": "minimax_m2"}),
+    (r"Mistral-Small-3\.[12]", {"model_type": "mistral3", "vision_config": PIXTRAL}),
+    (r"Ministral-3-", {"model_type": "mistral3", "vision_config": PIXTRAL}),
+    (r"Pixtral", {"model_type": "pixtral", "vision_config": PIXTRAL}),
+    (r"Mixtral", {"model_type": "mixtral"}),
+    (r"Codestral|Mistral", {"model_type": "mistral"}),
+    (r"nemotron-3-8b", {"model_type": "nemotron"}),
+    (r"gpt-oss", {"model_type": "gpt_oss"}),
+    (r"Qwen/Qwen-", {"model_type": "qwen"}),
+    (r"Qwen1\.5-MoE|Qwen2-57B", {"model_type": "qwen2_moe"}),
+    (r"Qwen2|QwQ|Kimi-Dev", {"model_type": "qwen2"}),
+    (r"Qwen3-VL-(2|4)B", {"model_type": "qwen3_vl", "vision_config": QWEN3_VISION_SMALL}),
+    (r"Qwen3-VL-\d+B-A", {"model_type": "qwen3_vl_moe", "vision_config": QWEN3_VISION}),
+    (r"Qwen3-VL", {"model_type": "qwen3_vl", "vision_config": QWEN3_VISION}),
+    (r"Qwen3-(\d+B-A|Coder)", {"model_type": "qwen3_moe"}),
+    (r"Qwen3-", {"model_type": "qwen3"}),
+    (r"stablelm", {"model_type": "stablelm"}),
+    (r"GLM-Z1", {"model_type": "glm4"}),
+    (r"GLM-4\.5-Air", {"model_type": "glm4_moe", "first_k_dense_replace": 1, "attention_bias": True}),
+    (r"GLM-4\.5", {"model_type": "glm4_moe", "first_k_dense_replace": 3, "attention_bias": True,
+                   "use_qk_norm": True}),
+    (r"falcon-7b", {"model_type": "falcon", "multi_query": True}),
+    (r"falcon-", {"model_type": "falcon", "new_decoder_architecture": True}),
+    (r"MiMo-7B", {"model_type": "mimo"}),
+)  # fmt: skip
+"""The first pattern found in a model's id gives its family and what the table lacks."""
+
+STORED: tuple[tuple[str, str], ...] = (
+    (r"NVFP4", "nvfp4"),
+    (r"gpt-oss", "mxfp4"),
+    (r"FP8", "fp8"),
+    (r"DeepSeek-(R1|V3)$|Kimi-K2-Instruct|MiniMax-M2", "fp8"),
+    (r"Kimi-K2\.", "int4_gptq"),
+)
+"""The format a checkpoint of that name is published in; 16 bits where no pattern is found."""
+
+COLUMNS = {
+    "layers": "num_hidden_layers", "hidden": "hidden_size", "intermediate": "intermediate_size",
+    "heads": "num_attention_heads", "kv_heads": "num_key_value_heads", "head_dim": "head_dim", "vocab": "vocab_size",
+    "kv_lora_rank": "kv_lora_rank", "qk_rope_head_dim": "qk_rope_head_dim", "experts": "num_experts",
+    "experts_per_token": "num_experts_per_tok", "moe_intermediate": "moe_intermediate_size",
+    "max_position": "max_position_embeddings", "sliding_window": "sliding_window",
+}  # fmt: skip
+COVERED = ("MHA", "GQA", "MQA", "MLA", "GQA+SWA", "MHA+SWA", "MQA+SWA", "GQA+SWA-hybrid", "MHA+SWA-hybrid",
+           "MQA+SWA-hybrid")  # fmt: skip
+
+
+def config_of(row: dict[str, str]) -> dict[str, Any]:
+    """A ``config.json`` for one row of the table of architectures. Raises ``KeyError`` without a family."""
+    extra = next((values for pattern, values in EXTRA if re.search(pattern, row["hf_id"])), None)
+    if extra is None:
+        raise KeyError(row["hf_id"])
+    config: dict[str, Any] = {}
+    for column, key in COLUMNS.items():
+        if re.fullmatch(r"\d+", row[column].strip()):
+            config[key] = int(row[column])
+    if row["tie_embeddings"]:
+        config["tie_word_embeddings"] = row["tie_embeddings"] == "True"
+    _shared(config, row)
+    _windows(config, row)
+    if extra.get("kv_lora_rank", row["kv_lora_rank"]):
+        config.pop("head_dim", None)
+    config.update(extra)
+    if "vision_config" in config and str(config["model_type"]).startswith("qwen3_vl"):
+        config["vision_config"] = {**config["vision_config"], "out_hidden_size": config["hidden_size"]}
+    return config
+
+
+def _shared(config: dict[str, Any], row: dict[str, str]) -> None:
+    shared = row["shared_experts"]
+    if wide := re.match(r"1 \(of width (\d+)\)", shared):
+        config["shared_expert_intermediate_size"] = int(wide.group(1))
+    elif shared.isdigit() and int(shared) and row["experts"]:
+        if "Qwen2-57B" in row["hf_id"]:
+            config["shared_expert_intermediate_size"] = int(shared) * int(row["moe_intermediate"])
+        else:
+            config["n_shared_experts"] = int(shared)
+
+
+def _windows(config: dict[str, Any], row: dict[str, str]) -> None:
+    pattern = row["global_layer_pattern"]
+    kind = row["attention_kind"]
+    if kind in ("GQA+SWA", "MHA+SWA"):
+        config.setdefault("sliding_window", 4096)
+        return
+    if "SWA-hybrid" not in kind:
+        config.pop("sliding_window", None)
+        return
+    layers = int(row["layers"])
+    full = re.search(r"(\d+)\s*x?\s*_?(?:full|global)", pattern) or re.search(r"(\d+)xfull_attention", pattern)
+    if every := re.search(r"1 global in (\d+)", pattern):
+        step = int(every.group(1))
+    elif full:
+        step = max(1, round(layers / int(full.group(1))))
+    else:
+        return
+    count = int(full.group(1)) if full else layers // step
+    # The last layer of each period is global; where the number given asks for one more, the last layer is.
+    chosen = {index for index in range(layers) if (index + 1) % step == 0}
+    for index in range(layers - 1, -1, -1):
+        if len(chosen) >= count:
+            break
+        chosen.add(index)
+    while len(chosen) > count:
+        chosen.remove(max(chosen))
+    config["layer_types"] = ["full_attention" if i in chosen else "sliding_attention" for i in range(layers)]
+    for key in ("global_head_dim", "global_kv_heads"):
+        if found := re.search(rf"{key}=(\d+)", pattern):
+            config["num_global_key_value_heads" if key == "global_kv_heads" else key] = int(found.group(1))
+    if "attention_k_eq_v" in pattern:
+        config["attention_k_eq_v"] = True
+
+
+def stored_format(name: str) -> str:
+    """The format this checkpoint is published in."""
+    return next((form for pattern, form in STORED if re.search(pattern, name)), "bf16")
+
+
+def architecture_of(row: dict[str, str], published: dict[str, str] | None) -> tuple[Architecture | None, str | None]:
+    """The architecture of one row, or None and why it is not sized: its attention kind, or what is not known."""
+    if row["attention_kind"] not in COVERED:
+        return None, row["attention_kind"]
+    try:
+        config = config_of(row)
+    except KeyError:
+        return None, f"{row['attention_kind']}, tensors not known"
+    try:
+        found = read(config, name=row["hf_id"], source=row["source"])
+    except ModelError as problem:
+        return None, f"{row['attention_kind']}, {problem}"
+    changes: dict[str, Any] = {"stored_format": stored_format(row["hf_id"]), "attention_kind": row["attention_kind"]}
+    if published is not None:
+        changes["parameters_published"] = int(published["parameters"])
+        changes["parameters_published_kind"] = published["kind"].rstrip("?")
+    return found.model_copy(update=changes), None

@@ -1,0 +1,158 @@
+"""The KV cache of one sequence: bytes held, reserved and read, by attention kind, window and runtime."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil
+
+from planner.sizing.architecture import Architecture, Latent
+from planner.sizing.devices import Layout
+from planner.sizing.formats import kv_bits
+from planner.sizing.quantities import Derivation, Term
+from planner.sizing.runtime import Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class KvLayers:
+    """Equal layers of the cache on one rank."""
+
+    count: int
+    bytes_per_token: float
+    """Of one layer."""
+    window: int | None
+    flops_per_position: float
+    """Products of one query token with one cached position in one layer on one rank (decode)."""
+    prefill_flops_per_position: float
+
+
+@dataclass(frozen=True, slots=True)
+class KvFootprint:
+    """KV cache on one rank. ``chunk_tokens`` is the most prompt tokens the runtime schedules in one step."""
+
+    layers: tuple[KvLayers, ...]
+    block_tokens: int
+    windows_saved: bool
+    """Whether the runtime frees what is behind the window."""
+    chunk_tokens: int
+
+    def _held(self, length: int, window: int | None, ahead: int) -> int:
+        """Tokens a layer keeps of a sequence: all, or a window and what is ahead of it; whole blocks."""
+        tokens = length
+        if window is not None and self.windows_saved:
+            # A window rarely starts on a block's edge, so one more block is touched.
+            tokens = min(length, window - 1 + ahead + self.block_tokens)
+        return ceil(tokens / self.block_tokens) * self.block_tokens
+
+    def bytes_for(self, length: int) -> int:
+        """Bytes one sequence of this length holds while it decodes."""
+        return round(
+            sum(group.count * group.bytes_per_token * self._held(length, group.window, 1) for group in self.layers)
+        )
+
+    def reserved_bytes_for(self, length: int) -> int:
+        """Bytes the runtime must find before it admits a sequence of this length: a chunk ahead of each window."""
+        return round(
+            sum(
+                group.count * group.bytes_per_token * self._held(length, group.window, self.chunk_tokens)
+                for group in self.layers
+            )
+        )
+
+    def bytes_per_token(self, length: int) -> int:
+        """Bytes a token costs on average in a sequence of this length, without rounding to blocks."""
+        if not self.has_windows:
+            return ceil(sum(group.count * group.bytes_per_token for group in self.layers))
+        held = sum(
+            group.count
+            * group.bytes_per_token
+            * (min(length, group.window) if group.window is not None and self.windows_saved else length)
+            for group in self.layers
+        )
+        return ceil(held / length)
+
+    @property
+    def pool_bytes_per_token(self) -> int:
+        """Bytes that one token of the runtime's pool stands for: every layer, windows or not."""
+        return ceil(sum(group.count * group.bytes_per_token for group in self.layers))
+
+    @property
+    def has_windows(self) -> bool:
+        return self.windows_saved and any(group.window is not None for group in self.layers)
+
+    def read_bytes(self, length: float) -> float:
+        """Bytes read from the cache to decode one token at this context."""
+        return sum(
+            group.count * group.bytes_per_token * (min(length, group.window) if group.window else length)
+            for group in self.layers
+        )
+
+    def attention_flops(self, length: float, prefill: bool = False) -> float:
+        """FLOPs of attention of one token with this many positions before it, on one rank."""
+        return sum(
+            group.count
+            * (group.prefill_flops_per_position if prefill else group.flops_per_position)
+            * (min(length, group.window) if group.window else length)
+            for group in self.layers
+        )
+
+
+@lru_cache(maxsize=4096)
+def footprint(
+    arch: Architecture, kv_format: str, weights_format: str, layout: Layout, runtime: Runtime, chunk_tokens: int
+) -> KvFootprint:
+    """KV cache of one rank.
+
+    MHA/GQA/MQA: kv_heads on the rank × (head_dim + value_head_dim) × bytes a layer; a rank holds at least one
+    KV head. MLA: (kv_rank + rope_dim) × bytes a layer on **every** rank, split only by ``dp`` and ``pp``.
+    Layers with a window keep the window where the runtime frees the rest.
+    """
+    if kv_format == "auto" and arch.stored_kv_format:
+        kv_format = arch.stored_kv_format
+    width = kv_bits(kv_format, weights_format) / 8
+    found: list[KvLayers] = []
+    for group in arch.layers:
+        count = ceil(group.count / layout.pp)
+        a = group.attention
+        if isinstance(a, Latent):
+            heads = ceil(a.heads / layout.tp)
+            found.append(
+                KvLayers(
+                    count,
+                    (a.kv_rank + a.rope_dim) * width,
+                    None,
+                    2.0 * heads * (2 * a.kv_rank + a.rope_dim),
+                    2.0 * heads * (a.nope_dim + a.rope_dim + a.value_dim),
+                )
+            )
+            continue
+        held = max(1, ceil(a.kv_heads / layout.tp))
+        flops = 2.0 * ceil(a.heads / layout.tp) * (a.head_dim + a.values_dim)
+        found.append(KvLayers(count, held * (a.head_dim + a.values_dim) * width, a.window, flops, flops))
+    return KvFootprint(
+        layers=tuple(found),
+        block_tokens=runtime.block_tokens,
+        windows_saved=runtime.frees_windows,
+        chunk_tokens=chunk_tokens,
+    )
+
+
+def derive(kv: KvFootprint, length: int) -> Derivation:
+    """How the bytes a token costs at this length come about."""
+    terms: list[Term] = [Term(symbol="length", value=length, unit="token")]
+    parts: list[str] = []
+    for number, group in enumerate(kv.layers, 1):
+        terms.append(Term(symbol=f"layers_{number}", value=group.count, unit="1"))
+        terms.append(Term(symbol=f"layer_bytes_{number}", value=group.bytes_per_token, unit="byte/token"))
+        held = "length"
+        if group.window is not None and kv.windows_saved:
+            terms.append(Term(symbol=f"window_{number}", value=group.window, unit="token"))
+            held = f"min(length, window_{number})"
+        parts.append(f"layers_{number} * layer_bytes_{number} * {held}")
+    return Derivation(
+        figure="kv_bytes_per_token",
+        formula=f"ceil(({' + '.join(parts)}) / length)",
+        terms=tuple(terms),
+        value=kv.bytes_per_token(length),
+        unit="byte/token",
+    )

@@ -1,0 +1,388 @@
+"""What is in the memory of one device of a replica, whether it fits, and what would make it fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import floor
+from typing import Any
+
+from planner.sizing import kv_cache, weights
+from planner.sizing.architecture import Architecture, Moe
+from planner.sizing.devices import Device, Layout
+from planner.sizing.formats import FORMATS
+from planner.sizing.quantities import GIB, Assumption, Derivation, Term
+from planner.sizing.results import MemorySplit, Verdict
+from planner.sizing.runtime import Runtime
+from planner.sizing.workload import LlmWorkload
+
+HALF_BYTES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What one replica must hold: lengths in tokens, ``concurrency`` requests at once at typical length."""
+
+    weights_format: str = "bf16"
+    kv_format: str = "auto"
+    typical_tokens: int = 1300
+    maximum_tokens: int = 9000
+    concurrency: float = 1
+    headroom_fraction: float = 0.1
+    batched_tokens: int | None = None
+    sequences: int | None = None
+    utilization: float | None = None
+    eager: bool = False
+
+    @staticmethod
+    def of(workload: LlmWorkload, concurrency: float = 1) -> Need:
+        """The need of one replica of this workload with ``concurrency`` requests at once."""
+        options = workload.runtime.options
+        return Need(
+            weights_format=workload.weights_format,
+            kv_format=workload.kv_format,
+            typical_tokens=workload.input_tokens.typical + workload.output_tokens.typical,
+            maximum_tokens=workload.input_tokens.maximum + workload.output_tokens.maximum,
+            concurrency=concurrency,
+            headroom_fraction=workload.headroom_fraction,
+            batched_tokens=options.max_num_batched_tokens,
+            sequences=options.max_num_seqs,
+            utilization=options.gpu_memory_utilization,
+            eager=bool(options.enforce_eager),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Overheads:
+    """What an engine holds beside weights and KV on one rank, bytes. ``outside`` is not in its budget."""
+
+    batched_tokens: int
+    sequences: int
+    activation: int
+    non_torch: int
+    graphs: int
+    context: int
+    inside: int
+    outside: int
+
+
+def overheads(
+    arch: Architecture, need: Need, runtime: Runtime, device: Device, layout: Layout
+) -> Overheads:  # fmt: skip
+    """Activation peak, engine buffers, graphs and device context of one rank.
+
+    activation = the largest of
+    forward pass: batched tokens × 2 B × (MLP width on the rank + ``hidden_copies`` × hidden);
+    sampler: sequences × vocabulary × ``logit_bytes`` + ``activation_base_bytes``, whole on every rank;
+    llama.cpp: batched tokens × (vocabulary + 2 × hidden) × ``prompt_value_bytes``.
+    Constants are the runtime's, each with its source. Leaves out: encoders of images.
+    """
+    default = runtime.device_default(device)
+    tokens = need.batched_tokens or default.batched_tokens
+    if runtime.batched_tokens_cover_length and need.batched_tokens is None:
+        tokens = max(tokens, need.maximum_tokens)
+    sequences = need.sequences or default.sequences
+    width = 4 if need.weights_format == "fp32" else HALF_BYTES
+    forward = tokens * width * (mlp_width(arch, layout) + runtime.constant("hidden_copies") * arch.hidden)
+    logits = min(sequences, tokens) * arch.vocab * runtime.constant("logit_bytes")
+    prompt = tokens * (arch.vocab + 2 * arch.hidden) * runtime.constant("prompt_value_bytes")
+    activation = max(forward, logits + runtime.constant("activation_base_bytes"), prompt)
+    ranks = layout.tp * layout.pp
+    non_torch = runtime.constant("engine_bytes")
+    context = runtime.constant("context_bytes")
+    if layout.tp > 1:
+        non_torch = runtime.constant("engine_tp_bytes") or non_torch
+    if ranks > 1:
+        context = runtime.constant("context_tp_bytes") or context
+    graphs = 0.0
+    if not need.eager:
+        graphs = runtime.constant("graph_bytes") + runtime.constant("graph_layer_bytes") * arch.layer_count / layout.pp
+    inside, outside = non_torch, context
+    if runtime.budget == "fraction_of_total":
+        inside += graphs if runtime.graphs_in_budget else 0
+        outside += 0 if runtime.graphs_in_budget else graphs
+    else:
+        inside, outside = non_torch + context + graphs, 0
+    return Overheads(
+        tokens, sequences, round(activation), round(non_torch), round(graphs), round(context), round(inside),
+        round(outside),
+    )  # fmt: skip
+
+
+def mlp_width(arch: Architecture, layout: Layout) -> float:
+    """Activations of the widest MLP for one token on one rank: gate, up and their product.
+
+    With experts: that of each expert a token takes, and what it returns, which are kept until they are summed.
+    """
+    widest = 0.0
+    for group in arch.layers:
+        mlp = group.mlp
+        if isinstance(mlp, Moe):
+            own = mlp.experts_per_token * (3 * mlp.intermediate / layout.tp + arch.hidden)
+            own += 3 * mlp.shared_intermediate / layout.tp
+        else:
+            own = (3 if mlp.gated else 2) * mlp.intermediate / layout.tp
+        widest = max(widest, own)
+    return widest
+
+
+def device_bytes(device: Device, fraction: float = 1.0) -> int:
+    """Memory the engine sees on the device, or on a slice of it."""
+    return floor(device.engine_total_bytes * fraction)
+
+
+def split(
+    arch: Architecture, need: Need, runtime: Runtime, device: Device, layout: Layout, fraction: float = 1.0
+) -> MemorySplit:
+    """Bytes on the fullest device of one replica.
+
+   
+    """
+    held = weights.footprint(arch, need.weights_format, layout)
+    over = overheads(arch, need, runtime, device, layout)
+    kv = kv_cache.footprint(arch, need.kv_format, need.weights_format, layout, runtime, over.batched_tokens)
+    total = device_bytes(device, fraction)
+    share = need.utilization or runtime.fraction
+    fixed = held.resident_bytes + over.activation + over.inside
+    if runtime.budget == "fraction_of_total":
+        usable = min(floor(share * total), max(0, total - over.outside))
+    elif runtime.budget == "static_fraction":
+        # The static part holds weights and cache; what is left must hold the rest.
+        static = min(floor(share * total), max(0, total - over.activation - over.inside))
+        usable = static + over.activation + over.inside
+    elif runtime.budget == "fraction_of_free":
+        usable = min(total, fixed) + floor(share * max(0, total - fixed))
+    else:
+        usable = floor(share * total)
+    room = max(0, usable - fixed)
+    per_token = kv.bytes_per_token(need.typical_tokens)
+    typical = kv.bytes_for(need.typical_tokens)
+    longest = kv.reserved_bytes_for(need.maximum_tokens)
+    if runtime.preallocates:
+        kv_needed = round(need.concurrency * kv.bytes_for(need.maximum_tokens))
+    else:
+        kv_needed = max(longest, round(need.concurrency * typical))
+    return MemorySplit(
+        device_bytes=total,
+        usable_bytes=usable,
+        weights_bytes=held.resident_bytes,
+        kv_bytes_per_token=per_token,
+        kv_room_bytes=room,
+        kv_room_tokens=room // per_token,
+        kv_needed_bytes=kv_needed,
+        activation_bytes=over.activation,
+        overhead_bytes=over.inside,
+        headroom_bytes=round(need.headroom_fraction * usable),
+        needed_bytes=fixed + kv_needed,
+        concurrency_at_typical=room // typical,
+        concurrency_at_maximum=room // longest,
+    )
+
+
+def verdict(found: MemorySplit) -> Verdict:
+    """``fits`` with the headroom asked for, ``tight`` only without it, else ``does_not_fit``."""
+    if found.needed_bytes + found.headroom_bytes <= found.usable_bytes:
+        return "fits"
+    if found.needed_bytes <= found.usable_bytes:
+        return "tight"
+    return "does_not_fit"
+
+
+def what_would_help(
+    arch: Architecture, need: Need, runtime: Runtime, device: Device, layout: Layout, *, device_count: int = 1,
+    weights_formats: tuple[str, ...] = (), kv_formats: tuple[str, ...] = (), fraction: float = 1.0,
+) -> tuple[dict[str, Any], ...]:  # fmt: skip
+    """Changes that would make it fit, computed one at a time, smallest first.
+
+    ``weights_formats`` and ``kv_formats`` are what this runtime can run on this device. Each change carries the
+    bytes it would need and have, and the verdict it would give.
+    """
+    found: list[dict[str, Any]] = []
+
+    def tried(change: str, to: Any, other: Need, split_as: Layout = layout) -> None:
+        result = split(arch, other, runtime, device, split_as, fraction)
+        outcome = verdict(result)
+        if outcome != "does_not_fit":
+            found.append(
+                {
+                    "change": change,
+                    "to": to,
+                    "needed_bytes": result.needed_bytes,
+                    "usable_bytes": result.usable_bytes,
+                    "verdict": outcome,
+                }
+            )
+
+    length = longest_context(arch, need, runtime, device, layout, fraction)
+    if need.typical_tokens <= length < need.maximum_tokens:
+        tried("maximum_tokens", length, replace(need, maximum_tokens=length))
+    for name in kv_formats:
+        if name != need.kv_format:
+            tried("kv_format", name, replace(need, kv_format=name))
+    for doubled in (2, 4, 8):
+        if layout.tp * doubled <= device_count:
+            before = len(found)
+            tried("tp", layout.tp * doubled, need, Layout(tp=layout.tp * doubled, pp=layout.pp))
+            if len(found) > before:
+                break
+    now = FORMATS[need.weights_format].linear_bits
+    narrower = sorted(
+        (name for name in weights_formats if FORMATS[name].linear_bits < now),
+        key=lambda name: -FORMATS[name].linear_bits,
+    )
+    for name in narrower:
+        before = len(found)
+        tried("weights_format", name, replace(need, weights_format=name))
+        if len(found) > before:
+            break
+    return tuple(found)
+
+
+def longest_context(
+    arch: Architecture, need: Need, runtime: Runtime, device: Device, layout: Layout, fraction: float = 1.0
+) -> int:
+    """The most tokens one request may have and still fit beside the load; 0 where none does.
+
+    Found by halving: memory never falls with length.
+    """
+    low, high = 0, need.maximum_tokens
+    while low < high:
+        middle = (low + high + 1) // 2
+        shorter = replace(need, maximum_tokens=middle, typical_tokens=min(need.typical_tokens, middle))
+        if verdict(split(arch, shorter, runtime, device, layout, fraction)) == "does_not_fit":
+            high = middle - 1
+        else:
+            low = middle
+    return low
+
+
+def derive(
+    arch: Architecture, need: Need, runtime: Runtime, device: Device, layout: Layout, fraction: float = 1.0
+) -> dict[str, Derivation]:
+    """How the figures of the split come about, to be read and evaluated again."""
+    found = split(arch, need, runtime, device, layout, fraction)
+    over = overheads(arch, need, runtime, device, layout)
+    kv = kv_cache.footprint(arch, need.kv_format, need.weights_format, layout, runtime, over.batched_tokens)
+    typical, longest = kv.bytes_for(need.typical_tokens), kv.reserved_bytes_for(need.maximum_tokens)
+
+    def term(symbol: str, value: float, unit: str = "byte", source: str | None = None) -> Term:
+        return Term(symbol=symbol, value=value, unit=unit, source=source)
+
+    parts = (
+        term("weights_bytes", found.weights_bytes, source=arch.source),
+        term("activation_bytes", found.activation_bytes, source=runtime.source),
+        term("overhead_bytes", found.overhead_bytes, source=runtime.source),
+    )
+    share = term("memory_fraction", need.utilization or runtime.fraction, "1", runtime.source)
+    device_term = term("device_bytes", found.device_bytes, source=device.source)
+    fixed = "weights_bytes + activation_bytes + overhead_bytes"
+    usable_terms: tuple[Term, ...] = (device_term, share)
+    if runtime.budget == "fraction_of_total":
+        usable = "min(floor(memory_fraction * device_bytes), max(0, device_bytes - outside_bytes))"
+        usable_terms += (term("outside_bytes", over.outside, source=runtime.source),)
+    elif runtime.budget == "static_fraction":
+        usable = (
+            "min(floor(memory_fraction * device_bytes), max(0, device_bytes - activation_bytes - overhead_bytes))"
+            " + activation_bytes + overhead_bytes"
+        )
+        usable_terms += parts[1:]
+    elif runtime.budget == "fraction_of_free":
+        usable = f"min(device_bytes, {fixed}) + floor(memory_fraction * max(0, device_bytes - ({fixed})))"
+        usable_terms += parts
+    else:
+        usable = "floor(memory_fraction * device_bytes)"
+    usable_term = term("usable_bytes", found.usable_bytes)
+    room = term("kv_room_bytes", found.kv_room_bytes)
+    if runtime.preallocates:
+        needed_kv = "round(concurrency * longest_request_bytes)"
+        kv_terms: tuple[Term, ...] = (term("longest_request_bytes", kv.bytes_for(need.maximum_tokens)),)
+    else:
+        needed_kv = "max(longest_request_bytes, concurrency * typical_request_bytes)"
+        kv_terms = (term("longest_request_bytes", longest), term("typical_request_bytes", typical))
+    kv_terms += (term("concurrency", need.concurrency, "request"),)
+
+    def derivation(figure: str, formula: str, terms: tuple[Term, ...], value: float, unit: str = "byte") -> Derivation:
+        return Derivation(figure=figure, formula=formula, terms=terms, value=value, unit=unit)
+
+    if runtime.preallocates:
+        needed_kv = needed_kv.replace("round(", "(")
+    return {
+        "weights_bytes": weights.derive(arch, need.weights_format, layout),
+        "kv_bytes_per_token": kv_cache.derive(kv, need.typical_tokens),
+        "activation_bytes": _derive_activation(arch, need, runtime, layout, over),
+        "usable_bytes": derivation("usable_bytes", usable, usable_terms, found.usable_bytes),
+        "kv_room_bytes": derivation(
+            "kv_room_bytes", f"max(0, usable_bytes - ({fixed}))", (usable_term, *parts), found.kv_room_bytes
+        ),
+        "kv_room_tokens": derivation(
+            "kv_room_tokens",
+            "floor(kv_room_bytes / kv_bytes_per_token)",
+            (room, term("kv_bytes_per_token", found.kv_bytes_per_token, "byte/token")),
+            found.kv_room_tokens,
+            "token",
+        ),
+        "concurrency_at_typical": derivation(
+            "concurrency_at_typical",
+            "floor(kv_room_bytes / typical_request_bytes)",
+            (room, term("typical_request_bytes", typical)),
+            found.concurrency_at_typical,
+            "request",
+        ),
+        "concurrency_at_maximum": derivation(
+            "concurrency_at_maximum",
+            "floor(kv_room_bytes / longest_request_bytes)",
+            (room, term("longest_request_bytes", longest)),
+            found.concurrency_at_maximum,
+            "request",
+        ),
+        "kv_needed_bytes": derivation("kv_needed_bytes", needed_kv, kv_terms, found.kv_needed_bytes),
+        "needed_bytes": derivation(
+            "needed_bytes",
+            f"{fixed} + kv_needed_bytes",
+            (*parts, term("kv_needed_bytes", found.kv_needed_bytes)),
+            found.needed_bytes,
+        ),
+    }
+
+
+def _derive_activation(
+    arch: Architecture, need: Need, runtime: Runtime, layout: Layout, over: Overheads
+) -> Derivation:
+    width = 4 if need.weights_format == "fp32" else HALF_BYTES
+    values = {
+        "batched_tokens": (over.batched_tokens, "token"),
+        "sequences": (min(over.sequences, over.batched_tokens), "request"),
+        "value_bytes": (width, "byte"),
+        "mlp_width": (mlp_width(arch, layout), "1"),
+        "hidden": (arch.hidden, "1"),
+        "hidden_copies": (runtime.constant("hidden_copies"), "1"),
+        "vocabulary": (arch.vocab, "token"),
+        "logit_bytes": (runtime.constant("logit_bytes"), "byte"),
+        "prompt_value_bytes": (runtime.constant("prompt_value_bytes"), "byte"),
+        "base_bytes": (runtime.constant("activation_base_bytes"), "byte"),
+    }
+    return Derivation(
+        figure="activation_bytes",
+        formula=(
+            "max(batched_tokens * value_bytes * (mlp_width + hidden_copies * hidden), "
+            "sequences * vocabulary * logit_bytes + base_bytes, "
+            "batched_tokens * (vocabulary + 2 * hidden) * prompt_value_bytes)"
+        ),
+        terms=tuple(
+            Term(symbol=name, value=value, unit=unit, source=runtime.source) for name, (value, unit) in values.items()
+        ),
+        value=over.activation,
+        unit="byte",
+    )
+
+
+def assumptions(runtime: Runtime, device: Device | None = None) -> tuple[Assumption, ...]:
+    """The constants behind every split with this runtime."""
+    fraction = Assumption(
+        name="memory_fraction", value=runtime.fraction, unit="1", source=runtime.source, low=0.5, high=1.0
+    )
+    return (fraction, *runtime.constants.values())
+
+
+def gib(size: float) -> float:
+    """Bytes as GiB (2^30)."""
+    return size / GIB

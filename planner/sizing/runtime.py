@@ -1,0 +1,102 @@
+"""Serving engines as parameter sets: how they budget memory, what they hold beside weights and KV, by version."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from planner.sizing.devices import Device
+from planner.sizing.quantities import GIB, Assumption, Frozen
+
+Budget = Literal["fraction_of_total", "static_fraction", "fraction_of_free", "whole_device"]
+
+
+class UnknownRuntime(Exception):
+    """No such engine, or no such version of it."""
+
+    code = "unknown_runtime"
+
+    def __init__(self, name: str, version: str | None, known: Sequence[str]) -> None:
+        self.params = {"name": name, "version": version, "known": tuple(known)}
+        super().__init__(f"unknown runtime {name} {version or ''}: known are {', '.join(known)}")
+
+
+class DeviceDefault(Frozen):
+    """An engine's default that depends on the card: the first row whose memory is reached holds."""
+
+    memory_gib_minimum: float = 0
+    architectures_excluded: tuple[str, ...] = ()
+    batched_tokens: int
+    sequences: int
+
+
+class Runtime(Frozen):
+    """One engine in one era. ``constants`` are named assumptions in bytes or counts, each with its source."""
+
+    name: str
+    label: str
+    version: str
+    era: str
+    era_from: str
+    budget: Budget
+    fraction: float
+    block_tokens: int
+    frees_windows: bool
+    preallocates: bool = False
+    """Takes the whole context of every sequence up front."""
+    graphs_in_budget: bool = False
+    defaults: tuple[DeviceDefault, ...]
+    batched_tokens_cover_length: bool = False
+    """The scheduled batch grows to the longest prompt (no chunked prefill)."""
+    constants: dict[str, Assumption]
+    source: str
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.version, self.era))
+
+    def constant(self, name: str) -> float:
+        """Value of a constant; 0 where this engine has no such buffer."""
+        found = self.constants.get(name)
+        return float(found.value) if found is not None else 0.0
+
+    def device_default(self, device: Device | None) -> DeviceDefault:
+        """What the engine would choose on this card."""
+        if device is None:
+            return self.defaults[-1]
+        for row in self.defaults:
+            if device.memory_bytes >= row.memory_gib_minimum * GIB * 0.98 and not any(
+                device.architecture.lower().startswith(name.lower()) or device.name.lower().startswith(name.lower())
+                for name in row.architectures_excluded
+            ):
+                return row
+        return self.defaults[-1]
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """``"0.10.1.post2"`` → ``(0, 10, 1)``; what is not a number ends it."""
+    found: list[int] = []
+    for part in re.split(r"[.\-+]", version.strip().lstrip("~vb")):
+        digits = re.match(r"\d{1,9}", part)
+        if digits is None:
+            break
+        found.append(int(digits.group()))
+    return tuple(found)
+
+
+def choose(eras: Sequence[Runtime], name: str, version: str | None) -> Runtime:
+    """The era of engine ``name`` that this version belongs to; the newest without a version.
+
+    Raises ``UnknownRuntime`` for an engine that is not known or a version that is no version.
+    """
+    own = sorted((era for era in eras if era.name == name), key=lambda era: version_key(era.era_from))
+    if not own:
+        raise UnknownRuntime(name, version, sorted({era.name for era in eras}))
+    if version is None:
+        return own[-1]
+    key = version_key(version)
+    if not key:
+        raise UnknownRuntime(name, version, [era.version for era in own])
+    fitting = [era for era in own if version_key(era.era_from) <= key]
+    chosen = fitting[-1] if fitting else own[0]
+    return chosen.model_copy(update={"version": version})
