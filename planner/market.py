@@ -253,6 +253,7 @@ def assemble(
             machine_index.append(machine_of[key])
     columns = _Columns()
     terms_index = [columns.index("terms", _terms_of(row.provider, row.region, terms)) for row in kept]
+    region_index = [columns.index("region", (row.region, _region_keys(row, places))) for row in kept]
     return Market(
         version=version,
         machines=tuple(machines),
@@ -263,8 +264,9 @@ def assemble(
         rates=rates,
         provider_index=_integers([columns.index("provider", row.provider) for row in kept]),
         providers=columns.values("provider"),
-        region_index=_integers([columns.index("region", _region_keys(row, places)) for row in kept]),
-        regions=columns.values("region"),
+        region_index=_integers(region_index),
+        region_codes=tuple(code for code, _keys in columns.values("region")),
+        regions=tuple(keys for _code, keys in columns.values("region")),
         tier_index=_integers([columns.index("tier", row.tier) for row in kept]),
         tiers=columns.values("tier"),
         currency_index=_integers([columns.index("currency", row.currency) for row in kept]),

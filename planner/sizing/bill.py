@@ -35,6 +35,9 @@ HOURS_LOST = Assumption(
     "new machine starts and loads the weights", low=0.05, high=1.0,
 )  # fmt: skip
 
+INTERRUPTIBLE_TIERS = ("spot", "community")
+"""Machines that can be taken away: only for work that can afford it."""
+
 
 def rework_fraction() -> Decimal:
     """Share of machine time done twice on interruptible machines: interruptions per hour × hours lost at each."""

@@ -101,6 +101,7 @@ class Market:
     terms: tuple[Terms, ...]
     rates: Rates
     providers: tuple[str, ...]
+    region_codes: tuple[str, ...]
     regions: tuple[frozenset[str], ...]
     """What a region filter may say to mean each region, in lower case; empty where the source names none."""
     tiers: tuple[str, ...]

@@ -219,3 +219,5 @@ class Comparison(Frozen):
     rejected_counts: dict[str, int]
     smallest_change: SmallestChange | None = None
     not_comparable_count: int = 0
+    cheapest_offer_id: int | None = None
+    """Lowest complete monthly total of class 1: on demand, price at most 180 days old, no floor, no estimate."""

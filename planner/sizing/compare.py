@@ -1,0 +1,413 @@
+"""From a workload to its comparison: place it on every machine, weigh every offer, rank, and write out a page."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+import numpy as np
+
+from planner.sizing import bill, memory, nearest, ranking
+from planner.sizing.architecture import Architecture, active_parameter_count, parameter_count
+from planner.sizing.bill import MINOR_UNITS, UnitPrice
+from planner.sizing.derivations import derive
+from planner.sizing.formats import FORMATS
+from planner.sizing.offers import Integers
+from planner.sizing.placing import Placement, Refusal
+from planner.sizing.quantities import Assumption
+from planner.sizing.results import (
+    BatchRun,
+    Bill,
+    Candidate,
+    Comparison,
+    MemorySplit,
+    Miss,
+    PerMillionTokens,
+    Rejection,
+    Speed,
+)
+from planner.sizing.weighing import (
+    REASONS,
+    Setting,
+    Weighed,
+    placed,
+    rework_of,
+    run_of,
+    standing,
+    weigh,
+)
+from planner.sizing.workload import BatchWorkload, ServingWorkload
+
+SEARCH_MACHINES = 12
+"""For so many rejected machines what would help is worked out; further ones show the shortfall alone."""
+STALE_DAYS = 180
+"""A price older than this is marked and never called the cheapest."""
+SECONDS_PER_HOUR = 3600
+PER_MILLION_STEP = Decimal("0.0001")
+
+
+def compare(
+    setting: Setting,
+    *,
+    engine_version: str,
+    limit: int = 50,
+    offset: int = 0,
+    rejected_limit: int | None = 200,
+    sort: str | None = None,
+) -> Comparison:
+    """The ranked candidates of one page, the rejected, and everything the answer rests on."""
+    workload, market = setting.workload, setting.market
+    weighed = weigh(setting, placed(setting))
+    rows = weighed.rows
+    order = ranking.rank(standing(workload, weighed, sort), offset, limit)
+    candidates = tuple(
+        write_candidate(setting, weighed, int(rows[index]), rank=offset + number)
+        for number, index in enumerate(order, start=1)
+    )
+    counts = {str(class_): weighed.count(class_) for class_ in (1, 2, 3)}
+    return Comparison(
+        engine_version=engine_version,
+        kind=workload.kind,
+        priced_at=setting.at,
+        catalog_version=market.version,
+        workload=workload.model_dump(mode="json"),
+        model=describe_model(setting.arch),
+        assumptions=assumptions(setting, weighed, candidates),
+        candidates=candidates,
+        candidates_total=len(rows),
+        class_counts=counts,
+        rejected=write_rejected(setting, weighed, rejected_limit),
+        rejected_counts=_rejected_counts(weighed),
+        smallest_change=nearest.smallest_change(setting, weighed)
+        if counts["1"] == 0 and len(market)
+        else None,
+        not_comparable_count=market.not_comparable_count,
+        cheapest_offer_id=cheapest(setting, weighed),
+    )
+
+
+def one_candidate(setting: Setting, row: int) -> Candidate | Rejection:
+    """One offer with the derivations of its figures, or why it is rejected."""
+    weighed = weigh(setting, placed(setting))
+    if weighed.reason[row] >= 0:
+        return _rejection(setting, weighed, row, help_=True)
+    order = ranking.rank(standing(setting.workload, weighed))
+    rank = int(np.flatnonzero(weighed.rows[order] == row)[0]) + 1
+    return write_candidate(setting, weighed, row, rank=rank, derivations=True)
+
+
+def cheapest(setting: Setting, weighed: Weighed) -> int | None:
+    """The offer with the lowest complete monthly total of class 1, on demand, no floor and no estimate, whose
+    price is at most 180 days old; None where there is none."""
+    market = weighed.market
+    on_demand = np.array([tier == "on_demand" for tier in market.tiers], dtype=bool)
+    fresh = market.observed_ordinal >= setting.at.date().toordinal() - STALE_DAYS
+    fit = (weighed.reason < 0) & (weighed.class_ == 1) & weighed.complete & fresh
+    fit &= ~market.floor & ~market.estimated
+    if len(market):
+        fit &= on_demand[market.tier_index]
+    rows = np.flatnonzero(fit)
+    if not len(rows):
+        return None
+    order = np.lexsort((market.tie_rank()[rows], weighed.total_minor[rows]))
+    return int(market.offer_id[rows[order[0]]])
+
+
+def bill_of(setting: Setting, weighed: Weighed, row: int, placement: Placement) -> Bill:
+    """The exact bill of one offer."""
+    market = weighed.market
+    facts = market.facts(row, setting.at.date())
+    made = bill.month(
+        UnitPrice(
+            amount=facts.price_amount,
+            currency=facts.price_currency,
+            per_month=facts.price_unit == "month",
+            source=facts.source,
+            observed_on=facts.price_observed_on,
+        ),
+        machines=placement.machines,
+        run=run_of(setting.workload, placement),
+        terms=market.terms[market.terms_index[row]],
+        needs=weighed.needs,
+        rates=market.rates,
+        currency=weighed.currency,
+        rework=rework_of(facts.tier),
+    )
+    if made is None:
+        raise ValueError(f"offer {facts.offer_id} has no exchange rate to {weighed.currency}")
+    return made
+
+
+def write_candidate(
+    setting: Setting, weighed: Weighed, row: int, *, rank: int, derivations: bool = False
+) -> Candidate:
+    """One offer as it is shown."""
+    workload, market = setting.workload, weighed.market
+    placement = weighed.placements[market.machine_index[row]]
+    if isinstance(placement, Refusal):
+        raise TypeError("a rejected offer is no candidate")
+    facts = market.facts(row, setting.at.date())
+    monthly = bill_of(setting, weighed, row, placement)
+    split = split_at_load(setting, placement)
+    warnings = list(placement.warnings)
+    warnings += [
+        code
+        for code, holds in (
+            ("stale_price", facts.stale),
+            ("floor_price", facts.floor),
+            ("estimated_price", facts.estimated),
+            ("incomplete_price", not monthly.complete),
+            ("interruptible", facts.tier in bill.INTERRUPTIBLE_TIERS),
+        )
+        if holds
+    ]
+    per_million = per_million_tokens(workload, placement, monthly)
+    candidate = Candidate(
+        rank=rank,
+        class_=int(weighed.class_[row]),
+        offer=facts,
+        layout=placement.option.layout,
+        replicas=placement.replicas,
+        gpus_per_replica=placement.option.layout.device_count,
+        machines=placement.machines,
+        idle_gpus=placement.idle_devices,
+        verdict=placement.option.verdict,
+        limit=placement.peak.limit,
+        misses=placement.misses + _budget_miss(workload, monthly),
+        memory=split,
+        speed=_speed(workload, placement),
+        batch=_batch(workload, placement, monthly, facts.tier),
+        monthly=monthly,
+        per_million_tokens=per_million,
+        warnings=tuple(warnings),
+    )
+    if derivations:
+        candidate = candidate.model_copy(update={"derivations": derive(setting, placement, candidate)})
+    return candidate
+
+
+def split_at_load(setting: Setting, placement: Placement) -> MemorySplit:
+    """The memory of one device with the KV cache of the requests that it really holds at peak."""
+    held = min(placement.peak.batch, placement.point.batch_cap)
+    need = memory.Need.of(setting.workload, concurrency=max(1.0, held))
+    return memory.split(
+        setting.arch, need, setting.runtime, placement.machine.device, placement.option.layout
+    )
+
+
+def _speed(workload: ServingWorkload | BatchWorkload, placement: Placement) -> Speed:
+    typical = placement.typical.load_point(placement.replicas)
+    peak = placement.peak.load_point(placement.replicas)
+    if isinstance(workload, BatchWorkload):
+        # At saturation requests wait for hours by intention: a time to first token says nothing.
+        typical = peak = peak.model_copy(update={"ttft_s": None})
+    return Speed(typical=typical, peak=peak)
+
+
+def _batch(
+    workload: ServingWorkload | BatchWorkload, placement: Placement, monthly: Bill, tier: str
+) -> BatchRun | None:
+    if not isinstance(workload, BatchWorkload) or placement.job_hours is None:
+        return None
+    run = run_of(workload, placement)
+    machine_lines = [line.amount for line in monthly.lines if line.what in ("gpu", "rework") and line.amount]
+    rate = placement.full.output_tokens_per_s
+    deadline = workload.deadline_hours
+    return BatchRun(
+        hours=placement.job_hours,
+        output_tokens_per_s=rate.model_copy(
+            update={name: getattr(rate, name) * placement.replicas for name in ("value", "low", "high")}
+        ),
+        cost=bill.rounded(sum(machine_lines, Decimal(0)) / run.starts, monthly.currency),
+        meets_deadline=None
+        if not isinstance(deadline, int | float)
+        else not any(miss.target == "deadline_hours" for miss in placement.misses),
+        spot_eligible=workload.interruptible,
+    )
+
+
+def _budget_miss(workload: ServingWorkload | BatchWorkload, monthly: Bill) -> tuple[Miss, ...]:
+    budget = workload.budget_per_month
+    if budget is None or monthly.total <= Decimal(str(budget)):
+        return ()
+    return (Miss(target="budget_per_month", asked=budget, got=float(monthly.total)),)
+
+
+def tokens_per_month(workload: ServingWorkload | BatchWorkload, placement: Placement) -> tuple[float, float]:
+    """Input and output tokens served in a month at average load: requests × typical lengths.
+
+    Serving: request rate × 3600 × hours of the schedule. Batch: requests of a job × jobs a month.
+    """
+    if isinstance(workload, BatchWorkload):
+        requests = workload.request_count * float(run_of(workload, placement).starts)
+    else:
+        hours = workload.schedule.hours_per_day * workload.schedule.days_per_month
+        requests = placement.typical.request_rate_per_s * placement.replicas * SECONDS_PER_HOUR * hours
+    return requests * workload.input_tokens.typical, requests * workload.output_tokens.typical
+
+
+def per_million_tokens(
+    workload: ServingWorkload | BatchWorkload, placement: Placement, monthly: Bill
+) -> PerMillionTokens:
+    """Monthly total ÷ tokens of the month: all, output alone, and all at saturation for the hours billed."""
+    taken, made = tokens_per_month(workload, placement)
+    lengths = workload.input_tokens.typical + workload.output_tokens.typical
+    full = placement.full.request_rate_per_s * placement.replicas * lengths * SECONDS_PER_HOUR
+    if isinstance(workload, BatchWorkload):
+        full *= monthly.hours
+    else:
+        full *= workload.schedule.hours_per_day * workload.schedule.days_per_month
+
+    def per_million(tokens: float) -> Decimal | None:
+        if tokens <= 0:
+            return None
+        return (monthly.total * 1_000_000 / Decimal(repr(tokens))).quantize(PER_MILLION_STEP, ROUND_HALF_UP)
+
+    return PerMillionTokens(
+        all=per_million(taken + made), output=per_million(made), at_full_use=per_million(full)
+    )
+
+
+def describe_model(arch: Architecture) -> dict[str, Any]:
+    """What was understood of the model."""
+    first = arch.layers[0] if arch.layers else None
+    return {
+        "name": arch.id,
+        "family": arch.family,
+        "parameters": parameter_count(arch),
+        "parameters_active": active_parameter_count(arch),
+        "parameters_published": arch.parameters_published,
+        "layers": arch.layer_count,
+        "hidden": arch.hidden,
+        "vocabulary": arch.vocab,
+        "attention": arch.attention_kind or (first.attention.kind if first else None),
+        "experts": arch.has_experts,
+        "max_position": arch.max_position,
+        "stored_format": arch.stored_format,
+        "source": arch.source,
+    }
+
+
+def assumptions(
+    setting: Setting, weighed: Weighed, candidates: tuple[Candidate, ...]
+) -> tuple[Assumption, ...]:
+    """Every number the answer rests on that the user did not give; constants as they act on the first candidate."""
+    workload, market = setting.workload, setting.market
+    placement = None
+    if candidates:
+        row = market.position(candidates[0].offer.offer_id)
+        found = weighed.placements[market.machine_index[row]] if row is not None else None
+        placement = found if isinstance(found, Placement) else None
+    listed = list(memory.assumptions(setting.runtime, placement.machine.device if placement else None))
+    if placement is not None:
+        listed += setting.constants.assumptions(placement.point.classes)
+    weights = FORMATS[workload.weights_format]
+    listed.append(
+        Assumption(name="bits_per_weight", value=weights.linear_bits, unit="bit", source=weights.source)
+    )
+    if workload.interruptible and any(c.offer.tier in bill.INTERRUPTIBLE_TIERS for c in candidates):
+        listed += [bill.INTERRUPTIONS_PER_HOUR, bill.HOURS_LOST]
+    if isinstance(workload, ServingWorkload) and workload.request_rate_per_s is not None:
+        ratio = workload.concurrency.peak / workload.concurrency.average
+        listed.append(
+            Assumption(
+                name="peak_to_average_rate", value=ratio, unit="1", source="concurrency.peak ÷ average"
+            )
+        )
+    if any(candidate.monthly.rate is not None for candidate in candidates):
+        rate = market.rates.factor("USD", workload.currency)
+        on = market.rates.on.isoformat() if market.rates.on else ""
+        listed.append(
+            Assumption(
+                name="exchange_rate",
+                value=float(rate or 0),
+                unit=f"{workload.currency}/USD",
+                source=f"{market.rates.source}, {on}",
+            )  # fmt: skip
+        )
+    return tuple(listed)
+
+
+def _rejected_counts(weighed: Weighed) -> dict[str, int]:
+    counts = np.bincount(weighed.reason[weighed.reason >= 0], minlength=len(REASONS))
+    return {name: int(count) for name, count in zip(REASONS, counts, strict=True) if count}
+
+
+def write_rejected(setting: Setting, weighed: Weighed, limit: int | None) -> tuple[Rejection, ...]:
+    """Rejected offers by reason in the order of the filters, each machine once before its other offers, the
+    nearest miss first."""
+    rows = _rejected_rows(weighed)
+    if limit is not None and len(rows) > limit:
+        rows = _fair_share(weighed, rows, limit)
+    helped: set[int] = set()
+    written = []
+    for row in rows:
+        machine = int(weighed.market.machine_index[row])
+        memory_reason = REASONS[weighed.reason[row]] == "memory"
+        help_ = memory_reason and (machine in helped or len(helped) < SEARCH_MACHINES)
+        if help_:
+            helped.add(machine)
+        written.append(_rejection(setting, weighed, int(row), help_=help_))
+    return tuple(written)
+
+
+def _rejected_rows(weighed: Weighed) -> Integers:
+    market = weighed.market
+    rows = np.flatnonzero(weighed.reason >= 0)
+    shortfall = np.zeros(len(weighed.placements))
+    for number, outcome in enumerate(weighed.placements):
+        if isinstance(outcome, Refusal) and outcome.split is not None:
+            split = outcome.split
+            shortfall[number] = max(0, split.needed_bytes - split.usable_bytes) / max(1, split.usable_bytes)
+    missing = shortfall[market.machine_index[rows]] if len(weighed.placements) else np.zeros(len(rows))
+    order = np.lexsort((market.offer_id[rows], missing, weighed.reason[rows]))
+    rows = rows[order]
+    key = weighed.reason[rows].astype(np.int64) * max(1, len(market.machines)) + market.machine_index[rows]
+    _distinct, first = np.unique(key, return_index=True)
+    again = np.ones(len(rows), dtype=np.int64)
+    again[first] = 0
+    return rows[np.lexsort((np.arange(len(rows)), again, weighed.reason[rows]))]
+
+
+def _fair_share(weighed: Weighed, rows: Integers, limit: int) -> Integers:
+    """The first of each reason, so that no reason is crowded out."""
+    reasons, counts = np.unique(weighed.reason[rows], return_counts=True)
+    left = limit
+    kept: list[Integers] = []
+    for position, (reason, count) in enumerate(sorted(zip(reasons, counts, strict=True), key=lambda x: x[1])):
+        share = min(int(count), left // (len(reasons) - position))
+        kept.append(rows[weighed.reason[rows] == reason][:share])
+        left -= share
+    chosen = np.isin(rows, np.concatenate(kept))
+    return rows[chosen]
+
+
+def _rejection(setting: Setting, weighed: Weighed, row: int, *, help_: bool) -> Rejection:
+    market, workload = weighed.market, setting.workload
+    reason = REASONS[weighed.reason[row]]
+    outcome = weighed.placements[market.machine_index[row]]
+    facts = market.facts(row, setting.at.date())
+    detail: dict[str, Any] = {}
+    needed = available = None
+    would_help: tuple[dict[str, Any], ...] = ()
+    if isinstance(outcome, Refusal) and outcome.reason == reason:
+        detail = dict(outcome.detail)
+        if outcome.split is not None:
+            needed, available = outcome.split.needed_bytes, outcome.split.usable_bytes
+        if help_ and outcome.layout is not None:
+            would_help = nearest.what_would_help(setting, outcome, market.machines[market.machine_index[row]])
+    elif reason == "price":
+        detail = {"rule": "estimated"} if facts.estimated else {
+            "rule": "maximum", "asked": workload.filters.price_per_month_maximum,
+            "got": weighed.total_minor[row] / MINOR_UNITS[weighed.currency],
+        }  # fmt: skip
+    elif reason == "tier":
+        detail = {"tier": facts.tier, "asked": list(workload.filters.tiers)}
+    elif reason == "currency":
+        detail = {"currency": facts.price_currency, "asked": weighed.currency}
+    elif reason == "interruption":
+        detail = {"tier": facts.tier}
+    return Rejection(
+        offer=facts, reason=reason, detail=detail, needed_bytes=needed, available_bytes=available,
+        what_would_help=would_help,
+    )  # fmt: skip

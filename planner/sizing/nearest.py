@@ -1,0 +1,159 @@
+"""What would help: the least change that would give a candidate that meets everything, and what would make one fit."""
+
+from __future__ import annotations
+
+from math import ceil, floor, log10
+from typing import Any
+
+import numpy as np
+
+from planner.sizing import memory, support
+from planner.sizing.bill import MINOR_UNITS
+from planner.sizing.devices import Machine
+from planner.sizing.formats import FORMATS
+from planner.sizing.memory import Need
+from planner.sizing.placing import Placement, Refusal
+from planner.sizing.ranking import MEETS_TARGETS, MISSES_TARGETS, TIGHT
+from planner.sizing.results import SmallestChange
+from planner.sizing.weighing import REASONS, Setting, Weighed, placed, weigh
+from planner.sizing.workload import BatchWorkload, ServingWorkload
+
+SMALL = 1.25
+"""A target or budget moved by no more than a quarter is a smaller change than another format or fewer filters."""
+FORMATS_TRIED = ("fp8", "int8", "int4_awq", "gguf_q8_0", "gguf_q4_k_m")
+FILTERS = ("region", "provider", "include", "exclude", "tier", "price", "incomplete_price", "interruption")
+FILTER_CHANGES = {
+    "region": ("regions", ""), "provider": ("providers", ""), "include": ("include", ""), "exclude": ("exclude", ""),
+    "price": ("price_per_month_maximum", ""), "incomplete_price": ("complete_prices_only", ""),
+    "interruption": ("interruptible", ""), "tier": ("tiers", ""),
+}  # fmt: skip
+
+
+def what_would_help(setting: Setting, refusal: Refusal, machine: Machine) -> tuple[dict[str, Any], ...]:
+    """Changes that would make a replica fit on this machine, smallest first."""
+    workload = setting.workload
+    if refusal.layout is None:
+        return ()
+    return memory.what_would_help(
+        setting.arch,
+        Need.of(workload),
+        setting.runtime,
+        machine.device,
+        refusal.layout,
+        device_count=machine.device_count,
+        weights_formats=support.weights_formats(
+            setting.runtime, machine.device, setting.arch, workload.kv_format
+        ),
+        kv_formats=support.kv_formats(setting.runtime, machine.device, setting.arch, workload.weights_format),
+    )
+
+
+def smallest_change(setting: Setting, weighed: Weighed) -> SmallestChange | None:
+    """The least change that fills class 1, found by trying; None where none of those tried does.
+
+    In this order: a target, deadline or budget moved by at most a quarter; a filter lifted; less headroom;
+    narrower weights; then a target, deadline or budget moved as far as it takes.
+    """
+    numeric = sorted(_numeric(setting, weighed), key=lambda found: found[0])
+    if numeric and numeric[0][0] <= SMALL:
+        return numeric[0][1]
+    return (
+        _filter(weighed)
+        or _headroom(setting, weighed)
+        or _narrower(setting)
+        or (numeric[0][1] if numeric else None)
+    )
+
+
+def _rounded_up(value: float) -> float:
+    """To two significant digits, upwards.
+
+    >>> _rounded_up(0.0512), _rounded_up(1234.0)
+    (0.052, 1300.0)
+    """
+    step = 10.0 ** (floor(log10(value)) - 1)
+    return round(ceil(value / step - 1e-9) * step, 12)
+
+
+def _numeric(setting: Setting, weighed: Weighed) -> list[tuple[float, SmallestChange]]:
+    """Each target, deadline or budget that alone is missed somewhere: how far it must move, and for how many."""
+    workload, market = setting.workload, weighed.market
+    rows = np.flatnonzero((weighed.reason < 0) & (weighed.class_ == MISSES_TARGETS))
+    only: dict[str, list[tuple[float, float]]] = {}
+    for row in rows:
+        outcome = weighed.placements[market.machine_index[row]]
+        if not isinstance(outcome, Placement):
+            continue
+        if len(outcome.misses) == 1 and not _over_budget(weighed, workload, int(row)):
+            miss = outcome.misses[0]
+            if miss.got is not None:
+                only.setdefault(miss.target, []).append((miss.asked, miss.got))
+        elif not outcome.misses and workload.budget_per_month:
+            total = weighed.total_minor[row] / MINOR_UNITS[weighed.currency]
+            only.setdefault("budget_per_month", []).append((workload.budget_per_month, total))
+    found = []
+    for target, values in only.items():
+        asked, best = min(values, key=lambda pair: pair[1])
+        value = _rounded_up(best)
+        reached = sum(got <= value for _asked, got in values)
+        found.append((value / asked, SmallestChange(change=target, value=value, candidates=reached)))
+    return found
+
+
+def _over_budget(weighed: Weighed, workload: ServingWorkload | BatchWorkload, row: int) -> bool:
+    budget = workload.budget_per_month
+    return budget is not None and weighed.total_minor[row] > budget * MINOR_UNITS[weighed.currency]
+
+
+def _filter(weighed: Weighed) -> SmallestChange | None:
+    """The filter whose lifting shows most offers that meet everything."""
+    best: SmallestChange | None = None
+    for name in FILTERS:
+        hidden = (weighed.reason == REASONS.index(name)) & (weighed.class_ == MEETS_TARGETS)  # type: ignore[arg-type]
+        count = int(np.count_nonzero(hidden))
+        if count and (best is None or count > best.candidates):
+            change, value = FILTER_CHANGES[name]
+            if name == "tier":
+                tiers = weighed.market.tier_index[hidden]
+                value = weighed.market.tiers[int(np.bincount(tiers).argmax())]
+            best = SmallestChange(change=change, value=value, candidates=count)
+    return best
+
+
+def _headroom(setting: Setting, weighed: Weighed) -> SmallestChange | None:
+    """The headroom that the roomiest tight machine leaves."""
+    shares = []
+    for outcome in weighed.placements:
+        if isinstance(outcome, Placement) and outcome.option.verdict == "tight":
+            split = outcome.option.split
+            shares.append(floor((split.usable_bytes - split.needed_bytes) / split.usable_bytes * 100) / 100)
+    if not shares or weighed.count(TIGHT) == 0:
+        return None
+    return _tried(setting, "headroom_fraction", max(shares), {"headroom_fraction": max(shares)})
+
+
+def _narrower(setting: Setting) -> SmallestChange | None:
+    """The widest narrower weights format that gives a candidate meeting everything."""
+    now = FORMATS[setting.workload.weights_format].linear_bits
+    for name in FORMATS_TRIED:
+        if FORMATS[name].linear_bits < now:
+            found = _tried(setting, "weights_format", name, {"weights_format": name})
+            if found is not None:
+                return found
+    return None
+
+
+def _tried(
+    setting: Setting, change: str, value: float | str, update: dict[str, Any]
+) -> SmallestChange | None:
+    changed = Setting(
+        workload=setting.workload.model_copy(update=update),
+        arch=setting.arch,
+        runtime=setting.runtime,
+        constants=setting.constants,
+        market=setting.market,
+        at=setting.at,
+    )
+    weighed = weigh(changed, placed(changed))
+    count = weighed.count(MEETS_TARGETS)
+    return SmallestChange(change=change, value=value, candidates=count) if count else None

@@ -1,0 +1,302 @@
+"""Every offer of a market against one workload, in columns: filters in their order, bills in integers, classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.sizing import bill, ranking
+from planner.sizing.architecture import Architecture
+from planner.sizing.bill import MINOR_UNITS, Needs, Run
+from planner.sizing.constants import Constants
+from planner.sizing.offers import Flags, Integers, Market
+from planner.sizing.placing import Placement, Refusal, place
+from planner.sizing.ranking import MEETS_TARGETS, MISSES_TARGETS, TIGHT, Floats
+from planner.sizing.results import RejectionReason
+from planner.sizing.runtime import Runtime
+from planner.sizing.workload import BatchWorkload, Filters, ServingWorkload
+
+REASONS: tuple[RejectionReason, ...] = (
+    "support", "memory", "divisibility", "overload", "include", "exclude", "region", "provider", "tier", "currency",
+    "price", "incomplete_price", "interruption",
+)  # fmt: skip
+"""In the order in which they are tried; an offer is rejected for the first that holds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What is the same for all offers of one comparison."""
+
+    workload: ServingWorkload | BatchWorkload
+    arch: Architecture
+    runtime: Runtime
+    constants: Constants
+    market: Market
+    at: datetime
+
+
+@dataclass(eq=False)
+class Weighed:
+    """The market against one workload. Columns are as long as the market."""
+
+    market: Market
+    placements: list[Placement | Refusal]
+    reason: NDArray[np.int8]
+    """Index into ``REASONS``, -1 where the offer is a candidate."""
+    machines: Integers
+    total_minor: Integers
+    complete: Flags
+    class_: Integers
+    needs: Needs
+    currency: str
+
+    @property
+    def rows(self) -> Integers:
+        """Market rows of the candidates."""
+        return np.flatnonzero(self.reason < 0)
+
+    def count(self, class_: int) -> int:
+        return int(np.count_nonzero((self.class_ == class_) & (self.reason < 0)))
+
+
+def run_of(workload: ServingWorkload | BatchWorkload, placement: Placement) -> Run:
+    """When the machines of a placement run in a month."""
+    if isinstance(workload, BatchWorkload) and placement.job_hours is not None:
+        return bill.jobs(workload.schedule, Decimal(str(round(placement.job_hours.value, 6))))
+    return bill.scheduled(workload.schedule)
+
+
+def rework_of(tier: str) -> Decimal:
+    """Share of machine time expected to be done twice on this tier."""
+    return bill.rework_fraction() if tier in bill.INTERRUPTIBLE_TIERS else Decimal(0)
+
+
+def placed(setting: Setting) -> list[Placement | Refusal]:
+    """The workload on every distinct machine of the market."""
+    return place(setting.workload, setting.arch, setting.runtime, setting.market.machines, setting.constants)
+
+
+def weigh(setting: Setting, placements: list[Placement | Refusal]) -> Weighed:
+    """Filter, bill and classify every offer."""
+    workload, market = setting.workload, setting.market
+    reason = np.full(len(market), -1, dtype=np.int8)
+
+    def reject(name: RejectionReason, rows: Flags) -> None:
+        reason[(reason < 0) & rows] = REASONS.index(name)
+
+    for name in ("support", "memory", "divisibility", "overload"):
+        refused = np.array(
+            [isinstance(outcome, Refusal) and outcome.reason == name for outcome in placements], dtype=bool
+        )
+        reject(name, _of(refused, market.machine_index))
+    _apply_filters(workload.filters, market, reject)
+
+    currency = workload.currency
+    needs = Needs(workload.storage_gb, workload.egress_gb_per_month)
+    price = market.shown_price_micro(currency)
+    reject("currency", price < 0)
+    machines = _of(
+        np.array([o.machines if isinstance(o, Placement) else 0 for o in placements], dtype=np.int64),
+        market.machine_index,
+    )
+    steps, repeated = _hour_steps(workload, market, placements)
+    total = bill.machine_minor(price, machines, steps, currency)
+    total += bill.machine_minor(price, machines, repeated, currency)
+    sides = [bill.side_minor(needs, terms, market.rates, currency) for terms in market.terms]
+    total += _of(np.array([amount for amount, _known in sides], dtype=np.int64), market.terms_index)
+    complete = _of(np.array([known for _amount, known in sides], dtype=bool), market.terms_index)
+
+    reject("price", market.estimated & (not workload.filters.estimated_prices))
+    if workload.filters.price_per_month_maximum is not None:
+        reject("price", total > _minor(workload.filters.price_per_month_maximum, currency))
+    if workload.filters.complete_prices_only:
+        reject("incomplete_price", ~complete)
+    if not workload.interruptible:
+        reject("interruption", _is_tier(market, bill.INTERRUPTIBLE_TIERS))
+
+    class_of = np.array([_class(outcome) for outcome in placements], dtype=np.int64)
+    class_ = _of(class_of, market.machine_index)
+    if workload.budget_per_month is not None:
+        over = total > _minor(workload.budget_per_month, currency)
+        class_ = np.where((class_ == MEETS_TARGETS) & over, MISSES_TARGETS, class_)
+    return Weighed(
+        market=market,
+        placements=placements,
+        reason=reason,
+        machines=machines,
+        total_minor=total,
+        complete=complete,
+        class_=class_,
+        needs=needs,
+        currency=currency,
+    )
+
+
+def _of(values: NDArray[np.generic], index: Integers) -> NDArray[np.generic]:  # type: ignore[type-arg]
+    """The value of each row; an empty table has no rows."""
+    return values[index] if len(values) else np.zeros(len(index), dtype=values.dtype)
+
+
+def _minor(amount: float, currency: str) -> int:
+    return int(Decimal(str(amount)) * MINOR_UNITS[currency])
+
+
+def _class(outcome: Placement | Refusal) -> int:
+    if isinstance(outcome, Refusal):
+        return 0
+    if outcome.option.verdict == "tight":
+        return TIGHT
+    return MISSES_TARGETS if outcome.misses else MEETS_TARGETS
+
+
+def _is_tier(market: Market, tiers: Sequence[str]) -> Flags:
+    return _of(np.array([tier in tiers for tier in market.tiers], dtype=bool), market.tier_index)
+
+
+def _apply_filters(
+    filters: Filters, market: Market, reject: Callable[[RejectionReason, Flags], None]
+) -> None:
+    names = market.accelerators
+    if filters.include:
+        included = np.array([names_accelerator(filters.include, name) for name in names], dtype=bool)
+        reject("include", ~_of(included, market.machine_index))
+    if filters.exclude:
+        excluded = np.array([names_accelerator(filters.exclude, name) for name in names], dtype=bool)
+        reject("exclude", _of(excluded, market.machine_index))
+    if filters.regions:
+        wanted = {name.casefold() for name in filters.regions}
+        here = np.array([bool(wanted & keys) for keys in market.regions], dtype=bool)
+        reject("region", ~_of(here, market.region_index))
+    if filters.providers:
+        wanted = {name.casefold() for name in filters.providers}
+        chosen = np.array([name.casefold() in wanted for name in market.providers], dtype=bool)
+        reject("provider", ~_of(chosen, market.provider_index))
+    reject("tier", ~_is_tier(market, filters.tiers))
+
+
+def names_accelerator(wanted: Sequence[str], name: str) -> bool:
+    """Whether a list means this accelerator: its own name, or the family before a dash.
+
+    >>> names_accelerator(["h100"], "H100-SXM5"), names_accelerator(["L4"], "L40S")
+    (True, False)
+    """
+    own = name.casefold()
+    return any(own == word.casefold() or own.startswith(f"{word.casefold()}-") for word in wanted)
+
+
+def _hour_steps(
+    workload: ServingWorkload | BatchWorkload, market: Market, placements: list[Placement | Refusal]
+) -> tuple[Integers, Integers]:
+    """Billed and repeated hours of each offer, in hundredths; worked out once per machine, terms and tier."""
+    batch = isinstance(workload, BatchWorkload)
+    machine = market.machine_index if batch else np.zeros_like(market.machine_index)
+    key = (machine * max(1, len(market.terms)) + market.terms_index) * max(
+        1, len(market.tiers)
+    ) + market.tier_index
+    distinct, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    serving_run = bill.scheduled(workload.schedule)
+    found = np.zeros((2, len(distinct)), dtype=np.int64)
+    for position, row in enumerate(first):
+        placement = placements[market.machine_index[row]]
+        if batch and not isinstance(placement, Placement):
+            continue
+        run = run_of(workload, placement) if isinstance(placement, Placement) and batch else serving_run
+        rework = rework_of(market.tiers[market.tier_index[row]])
+        found[:, position] = bill.hour_steps(run, market.terms[market.terms_index[row]], rework)
+    monthly = market.per_month
+    steps = np.where(monthly, bill.HOUR_STEPS, found[0][inverse])
+    return steps, np.where(monthly, 0, found[1][inverse])
+
+
+def standing(
+    workload: ServingWorkload | BatchWorkload, weighed: Weighed, sort: str | None = None
+) -> ranking.Standing:
+    """What the candidates are ranked by: the workload's objective, or a column the reader chose."""
+    rows = weighed.rows
+    market = weighed.market
+    gpus = [o.option.layout.device_count if isinstance(o, Placement) else 0 for o in weighed.placements]
+    objective = (
+        _sort_values(weighed, rows, sort) if sort else _objective(workload, weighed.placements, market, rows)
+    )
+    return ranking.Standing(
+        class_=weighed.class_[rows],
+        objective=objective,
+        total_minor=weighed.total_minor[rows],
+        complete=weighed.complete[rows],
+        gpus_per_replica=_of(np.array(gpus, dtype=np.int64), market.machine_index)[rows],
+        tie_rank=market.tie_rank()[rows],
+    )
+
+
+def _per_machine(placements: list[Placement | Refusal], value: Callable[[Placement], float | None]) -> Floats:
+    values = [value(o) if isinstance(o, Placement) else None for o in placements]
+    return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
+
+
+SPEEDS: dict[str, Callable[[Placement], float | None]] = {
+    "ttft": lambda p: p.peak.ttft_s.value if p.peak.ttft_s else None,
+    "tpot": lambda p: p.peak.tpot_s.value if p.peak.tpot_s else None,
+    "throughput": lambda p: -p.peak.output_tokens_per_s.value * p.replicas,
+    "finish": lambda p: p.job_hours.value if p.job_hours else None,
+}
+"""Objectives by which lower is better; throughput is negative for that."""
+
+
+def _objective(
+    workload: ServingWorkload | BatchWorkload,
+    placements: list[Placement | Refusal],
+    market: Market,
+    rows: Integers,
+) -> Floats:
+    value = SPEEDS.get(workload.objective)
+    if value is None or (workload.objective == "finish" and not isinstance(workload, BatchWorkload)):
+        return np.zeros(len(rows))
+    return _of(ranking.significant(_per_machine(placements, value)), market.machine_index)[rows]
+
+
+def _sort_values(weighed: Weighed, rows: Integers, sort: str) -> Floats:
+    """Values of a column the reader sorts by, ascending; with a leading minus, descending."""
+    descending, name = sort.startswith("-"), sort.removeprefix("-")
+    market, placements = weighed.market, weighed.placements
+    if name in SPEEDS:
+        values = _of(_per_machine(placements, SPEEDS[name]), market.machine_index)[rows]
+        # Throughput is held negative; its column is not.
+        descending = descending != (name == "throughput")
+    elif name in ("total", "job_cost"):
+        values = weighed.total_minor[rows].astype(np.float64)
+    elif name == "per_million":
+        served = _of(_per_machine(placements, lambda p: p.typical.request_rate_per_s * p.replicas),
+                     market.machine_index)[rows]  # fmt: skip
+        values = weighed.total_minor[rows] / np.maximum(served, 1e-30)
+    elif name == "provider":
+        values = _alphabetical(market.providers)[market.provider_index][rows]
+    elif name == "accelerator":
+        values = _alphabetical(market.accelerators)[market.machine_index][rows]
+    elif name == "region":
+        values = _alphabetical(market.region_codes)[market.region_index][rows]
+    elif name == "bandwidth":
+        values = np.array([m.device.bandwidth_bytes_per_s for m in market.machines])[market.machine_index][
+            rows
+        ]
+    elif name == "memory":
+        values = np.array([m.device.memory_bytes for m in market.machines], dtype=float)[
+            market.machine_index
+        ][rows]
+    elif name == "gpu_count":
+        values = np.array([m.device_count for m in market.machines], dtype=float)[market.machine_index][rows]
+    elif name == "age":
+        values = -market.observed_ordinal[rows].astype(np.float64)
+    else:
+        raise ValueError(f"no column to sort by: {name}")
+    return np.where(np.isnan(values), np.inf, -values if descending else values)
+
+
+def _alphabetical(names: Sequence[str]) -> Floats:
+    order = sorted(set(names), key=str.casefold)
+    place = {name: number for number, name in enumerate(order)}
+    return np.array([place[name] for name in names], dtype=np.float64)
