@@ -1,7 +1,7 @@
 """Steady state of a replica under continuous batching: batch, TTFT, TPOT and throughput for a load.
 
-Everything is a function of the mean number of decoding sequences ``b``; the load that keeps ``b`` busy follows
-from Little's law, so a given load is found by bisection, for all points at once.
+Everything is a function of the mean number ``b`` of decoding sequences; the load that keeps it there follows
+from Little's law, so the state at a given load is found by bisection, for all points at once.
 """
 
 from __future__ import annotations
@@ -343,8 +343,8 @@ def operate(points: Sequence[ServingPoint], constants: Constants) -> list[Operat
 def replicas_for(
     points: Sequence[ServingPoint],
     loads: Sequence[float],
-    ttft_s: float | None,
-    tpot_s: float | None,
+    ttft_s: float | Array | None,
+    tpot_s: float | Array | None,
     constants: Constants,
     *,
     minimum: int = 1,
