@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from functools import lru_cache
 
 from accounts.models import Team
 from mitsumori import __version__
-from planner import architectures, calibration, market, runtimes
+from planner import architectures, market, runtimes, speed_constants
 from planner.sizing import compare as core
-from planner.sizing.constants import Constants
 from planner.sizing.results import Candidate, Comparison, Rejection
 from planner.sizing.weighing import Setting
 from planner.sizing.workload import BatchWorkload, ServingWorkload
@@ -21,19 +19,13 @@ class UnknownOffer(LookupError):
     """The market of that moment holds no such offer."""
 
 
-@lru_cache(maxsize=1)
-def _constants() -> Constants:
-    return calibration.constants()
-
-
 def _setting(workload: ServingWorkload | BatchWorkload, at: datetime) -> Setting:
     arch = architectures.resolve(workload.model)
-    arch.need_sizes()
     return Setting(
         workload=workload,
         arch=arch,
         runtime=runtimes.resolve(workload.runtime.name, workload.runtime.version),
-        constants=_constants(),
+        constants=speed_constants.constants(),
         market=market.current(at),
         at=at,
     )

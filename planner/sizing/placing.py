@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from planner.sizing import divisibility, memory, support
-from planner.sizing.architecture import Architecture, NotSized
+from planner.sizing.architecture import Architecture
 from planner.sizing.constants import Constants
 from planner.sizing.devices import Layout, Machine
 from planner.sizing.formats import compute_rate
@@ -187,10 +187,7 @@ def _options(
         if violation is not None:
             broken = broken or (layout, violation)
             continue
-        try:
-            split = memory.split(arch, need, runtime, device, layout)
-        except NotSized as unknown:
-            return Refusal("support", {"rule": unknown.code} | unknown.params)
+        split = memory.split(arch, need, runtime, device, layout)
         option = Option(layout, split, memory.verdict(split), need)
         if option.verdict == "fits":
             fits.append(option)
