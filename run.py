@@ -4,6 +4,7 @@
 python3 run.py                 prepares everything and serves the product (PORT, HOST)
 python3 run.py test [ARGS]     runs the tests
 python3 run.py manage ARGS…    runs a command of manage.py
+python3 run.py setup           only installs what the product and its tests need
 """
 
 from __future__ import annotations
@@ -360,6 +361,10 @@ def main() -> int:
         return serve()
     if arguments[0] == "manage":
         manage(arguments[1:])
+    if arguments[0] == "setup":
+        with alone():
+            ensure_environment("requirements-test.txt")
+        return 0
     if arguments[0] == "test":
         return test(arguments[1:])
     print(__doc__.strip())

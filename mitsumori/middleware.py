@@ -102,7 +102,7 @@ class EarlyRejection:
         path = _decoded(str(meta.get("PATH_INFO", "")).encode("latin-1", "replace"))
         if path is None or _CONTROL_IN_PATH.search(path) or REPLACEMENT in path:
             return refusal(request, 400, _("This address holds characters that are not text."))
-        text = _decoded(unquote_to_bytes(query.replace("+", " ")))
+        text = _decoded(unquote_to_bytes(query.replace("+", " ").encode("latin-1", "replace")))
         if text is None or _CONTROL.search(text):
             return refusal(request, 400, _("This address holds characters that are not text."))
         if any(_CONTROL.search(value) for value in request.COOKIES.values()):
