@@ -1,3 +1,98 @@
-from ninja import Router
+"""The planner over HTTP: size a workload, the schemas of its documents, the models that are known."""
 
-router = Router()
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from ninja import Body, Path, Query, Router, Schema
+from pydantic import Field
+
+from mitsumori.json_bodies import BodyRefused
+from planner import architectures, documents, services
+from planner.sizing.architecture import ModelError
+from planner.sizing.results import Comparison
+from planner.sizing.runtime import UnknownRuntime
+from planner.sizing.weighing import UnknownSort
+
+router = Router(tags=["planner"])
+
+PAGE_MAXIMUM = 200
+
+
+class Page(Schema):
+    """Which candidates to answer with."""
+
+    limit: Annotated[int, Field(ge=0, le=PAGE_MAXIMUM)] = 50
+    offset: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    sort: Annotated[str, Field(max_length=40)] | None = None
+
+
+@router.post(
+    "/size", response={200: Comparison}, by_alias=True, summary="Size a workload and rank the offers"
+)
+def size(request: HttpRequest, document: Body[dict[str, Any]], page: Query[Page]) -> HttpResponse:
+    """The body is a workload document (see `/schema/workload`); an empty object is the default workload."""
+    try:
+        found = services.compare(
+            documents.validate(document),
+            at=timezone.now(),
+            limit=page.limit,
+            offset=page.offset,
+            sort=page.sort,
+        )
+    except documents.WorkloadInvalid as invalid:
+        raise BodyRefused(422, invalid.message, invalid.field) from None
+    except ModelError as error:
+        raise BodyRefused(422, str(error), "model") from None
+    except UnknownRuntime as error:
+        raise BodyRefused(422, str(error), "runtime") from None
+    except UnknownSort as error:
+        raise BodyRefused(422, str(error), "sort") from None
+    return HttpResponse(found.model_dump_json(by_alias=True), content_type="application/json")
+
+
+@router.get("/schema/{name}", response=dict[str, Any], summary="The JSON Schema of a document")
+def schema(request: HttpRequest, name: Path[str]) -> dict[str, Any]:
+    """`workload` or `comparison`."""
+    if name not in documents.SCHEMAS:
+        raise Http404
+    return documents.schema(name)
+
+
+class Model(Schema):
+    """A model that can be named in a workload."""
+
+    id: str
+    attention: str
+    parameters: int | None
+    parameters_active: int | None
+    max_position: int | None
+    sized: bool
+    not_sized: str | None
+    licence: str | None
+    source: str
+
+
+class Search(Schema):
+    q: Annotated[str, Field(max_length=200)] = ""
+    limit: Annotated[int, Field(ge=1, le=100)] = 20
+
+
+@router.get("/models", response=list[Model], summary="Search the models that are known")
+def models(request: HttpRequest, search: Query[Search]) -> list[Model]:
+    return [
+        Model(
+            id=entry.id,
+            attention=entry.attention_kind,
+            parameters=entry.parameters,
+            parameters_active=entry.parameters_active,
+            max_position=entry.max_position,
+            sized=entry.not_sized is None,
+            not_sized=entry.not_sized,
+            licence=entry.licence,
+            source=entry.source,
+        )
+        for entry in architectures.search(search.q, search.limit)
+    ]

@@ -20,7 +20,8 @@ from planner.sizing.workload import BatchWorkload, ServingWorkload
 
 SMALL = 1.25
 """A target or budget moved by no more than a quarter is a smaller change than another format or fewer filters."""
-FORMATS_TRIED = ("fp8", "int8", "int4_awq", "gguf_q8_0", "gguf_q4_k_m")
+FORMATS_TRIED = {"llama_cpp": ("gguf_q8_0", "gguf_q4_k_m")}
+FORMATS_TRIED_ELSEWHERE = ("fp8", "int4_awq")
 FILTERS = ("region", "provider", "include", "exclude", "tier", "price", "incomplete_price", "interruption")
 FILTER_CHANGES = {
     "region": ("regions", ""), "provider": ("providers", ""), "include": ("include", ""), "exclude": ("exclude", ""),
@@ -135,7 +136,7 @@ def _headroom(setting: Setting, weighed: Weighed) -> SmallestChange | None:
 def _narrower(setting: Setting) -> SmallestChange | None:
     """The widest narrower weights format that gives a candidate meeting everything."""
     now = FORMATS[setting.workload.weights_format].linear_bits
-    for name in FORMATS_TRIED:
+    for name in FORMATS_TRIED.get(setting.runtime.name, FORMATS_TRIED_ELSEWHERE):
         if FORMATS[name].linear_bits < now:
             found = _tried(setting, "weights_format", name, {"weights_format": name})
             if found is not None:

@@ -28,6 +28,13 @@ REASONS: tuple[RejectionReason, ...] = (
 """In the order in which they are tried; an offer is rejected for the first that holds."""
 
 
+class UnknownSort(ValueError):
+    """No such column to sort by."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"no column to sort by: {name[:40]}")
+
+
 @dataclass(frozen=True, eq=False)
 class Setting:
     """What is the same for all offers of one comparison."""
@@ -292,7 +299,7 @@ def _sort_values(weighed: Weighed, rows: Integers, sort: str) -> Floats:
     elif name == "age":
         values = -market.observed_ordinal[rows].astype(np.float64)
     else:
-        raise ValueError(f"no column to sort by: {name}")
+        raise UnknownSort(name)
     return np.where(np.isnan(values), np.inf, -values if descending else values)
 
 

@@ -170,7 +170,7 @@ class BatchWorkload(LlmWorkload):
 
     kind: Literal["llm_batch"] = "llm_batch"
     request_count: Annotated[Count, Field(ge=1, le=10**12)] = 100_000
-    deadline_hours: Annotated[Number, Field(gt=0, le=876_000)] | Literal["none"] | None = 12
+    deadline_hours: Annotated[Number, Field(gt=0, le=876_000)] | Literal["none"] | None = 12.0
     interruptible: Annotated[bool, Strict()] = True
 
 
