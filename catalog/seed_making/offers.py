@@ -91,8 +91,8 @@ def _of_table(row: Row, azure_sizes: dict[str, Row], shared_skus: set[tuple[str,
         "gpu_count": "" if count is None else str(count),
         "gpu_fraction": "" if fraction == 1 else str(fraction),
         "gpu_memory_gib": row["gpu_mem_gib"],
-        "vcpu": row["vcpus"],
-        "ram_gib": row["ram_gib"],
+        "vcpu": _lower_end(row["vcpus"]),
+        "ram_gib": _lower_end(row["ram_gib"]),
         "sold_per_gpu": "yes" if row["unit"] == "gpu-hour" else "",
         "host_billed_apart": "yes" if HOST_APART.search(row["note"]) else "",
         "spec_source": row["spec_source"],
@@ -118,6 +118,11 @@ def _count(cell: str) -> tuple[int | None, Decimal]:
         return None, Decimal(1)
     share = Decimal(cell)
     return (1, share) if share < 1 else (int(share), Decimal(1))
+
+
+def _lower_end(cell: str) -> str:
+    """Of a range (``24-30``) the end that is certain to be there."""
+    return cell.partition("-")[0]
 
 
 def _slice_memory_is_stated(row: Row, fraction: Decimal) -> bool:

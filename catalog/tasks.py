@@ -1,0 +1,15 @@
+"""Celery's door to the services: fetch ids, call one service, nothing else."""
+
+from __future__ import annotations
+
+from celery import shared_task
+from django.utils import timezone
+
+from accounts.models import User
+from catalog import services
+
+
+@shared_task(name="catalog.tasks.refresh_source")
+def refresh_source(name: str, asked_by_id: int | None = None) -> str:
+    asked_by = None if asked_by_id is None else User.objects.filter(pk=asked_by_id).first()
+    return services.refresh(name, timezone.now(), asked_by=asked_by).status
