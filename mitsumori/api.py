@@ -6,7 +6,7 @@ import logging
 import sys
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
@@ -54,6 +54,11 @@ def _http_error(request: HttpRequest, exc: HttpError) -> HttpResponse:
 @api.exception_handler(BodyRefused)
 def _body_refused(request: HttpRequest, exc: BodyRefused) -> HttpResponse:
     return answer(request, exc.status, exc.message, exc.field)
+
+
+@api.exception_handler(RequestDataTooBig)
+def _too_big(request: HttpRequest, exc: RequestDataTooBig) -> HttpResponse:
+    return answer(request, 413, "The body is larger than 1 MiB.")
 
 
 @api.exception_handler(ValidationError)

@@ -9,6 +9,7 @@ from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import path
+from pytest_django.fixtures import Settings
 
 from mitsumori import views
 from mitsumori.middleware import EarlyRejection
@@ -121,7 +122,7 @@ def test_a_large_body_is_refused_before_it_is_read() -> None:
             raise AssertionError("the body was read")
 
     request = RequestFactory().post(LOGIN, CONTENT_LENGTH=str(100 * 1024 * 1024))
-    request._stream = Unreadable()  # type: ignore[attr-defined]
+    request._stream = Unreadable()
     response = EarlyRejection(lambda passed: HttpResponse("passed"))(request)
     assert response.status_code == 413
     assert response.headers["Connection"] == "close"
@@ -194,8 +195,8 @@ handler500 = views.server_error
 
 
 @pytest.fixture
-def failing(settings: pytest.FixtureRequest) -> Iterator[None]:
-    settings.ROOT_URLCONF = __name__  # type: ignore[attr-defined]
+def failing(settings: Settings) -> Iterator[None]:
+    settings.ROOT_URLCONF = __name__
     yield
 
 
