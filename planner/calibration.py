@@ -1,12 +1,25 @@
-"""Fits the constants of the speed model on measurement files. See ``docs/methods.md`` for the method."""
+"""Fits the constants of the speed model on measurement files. ``docs/methods.md`` tells the method.
+
+The fit minimises a robust loss of ln(predicted ÷ measured) plus a pull of every constant toward its starting
+value and of every class toward the global value. A class gets a factor of its own only where at least two
+publishers measured it.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from planner.sizing.constants import CONSTANTS, Constant, Constants
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
 
-SEED = Path(__file__).parent / "seeds" / "calibration.json"
+from planner.evaluation.rows import Row
+from planner.evaluation.throughput_cases import Case, Unsupported, case
+from planner.evaluation.throughput_rows import Cases, gather, predict
+from planner.sizing.constants import AXES, CONSTANTS, MAXIMUM, NAMES, Axis, Constant, Constants, PointClasses, Spread
+
+Array = NDArray[np.float64]
 
 PRIORS: dict[str, float] = {
     "weight_read_fraction": 0.78,
@@ -23,6 +36,7 @@ PRIORS: dict[str, float] = {
     "hop_s": 8e-6,
     "link_fraction": 0.6,
     "stage_s": 5e-5,
+    "stage_overlap": 0.3,
     "request_fixed_s": 2e-2,
     "synchrony_fraction": 0.4,
     "kv_residency_fraction": 0.8,
@@ -30,33 +44,236 @@ PRIORS: dict[str, float] = {
 }
 """Where the fit starts and what it is pulled toward."""
 
-PRIOR_FACTORS: dict[str, dict[str, dict[str, float]]] = {
+PRIOR_FACTORS: dict[str, dict[Axis, dict[str, float]]] = {
+    "prefill_compute_fraction": {"engine": {"llama_cpp": 0.4}},
     "hop_s": {"link": {"pcie": 3.0}},
-    "step_layer_s": {"launch": {"eager": 2.0}, "engine": {"llama_cpp_now": 0.3, "llama_cpp_2024": 0.3}},
-    "step_fixed_s": {"engine": {"llama_cpp_now": 0.3, "llama_cpp_2024": 0.3, "tensorrt_llm_now": 0.5}},
-    "step_sequence_s": {"engine": {"tensorrt_llm_now": 0.3}},
-    "request_fixed_s": {"engine": {"llama_cpp_now": 0.1, "llama_cpp_2024": 0.1}},
+    "step_layer_s": {"launch": {"eager": 2.0}},
 }
+
+FREEDOM: dict[str, float] = {
+    "roof_exponent": 0.3,
+    "kv_residency_fraction": 0.2,
+    "latency_limit_fraction": 0.15,
+    "prefill_step_share": 0.7,
+    "prefill_half_tokens": 0.7,
+    "step_fixed_s": 0.8,
+    "step_layer_s": 0.8,
+    "step_sequence_s": 0.8,
+    "hop_s": 0.7,
+    "request_fixed_s": 0.8,
+    "stage_s": 0.5,
+    "synchrony_fraction": 0.5,
+}
+"""Standard deviation of ln(base ÷ start) that the pull allows; others ``FREEDOM_BASE``."""
+FREEDOM_BASE = 0.3
+FREEDOM_FACTOR: dict[str, float] = {
+    "step_fixed_s": 0.6, "step_layer_s": 0.6, "step_sequence_s": 0.6, "request_fixed_s": 0.8, "hop_s": 0.5,
+    "synchrony_fraction": 0.4, "prefill_step_share": 0.4,
+}  # fmt: skip
+FREEDOM_CLASS = 0.2
+"""Standard deviation of ln(factor) of a class."""
+
+NOISE = 0.25
+"""Scale of a residual: ln(predicted ÷ measured) of a good prediction."""
+SOURCES_MINIMUM = 2
+FOLDS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One unknown of the fit: the base of a constant (``axis`` None) or the factor of a class."""
+
+    constant: str
+    axis: Axis | None
+    name: str
+
+    @property
+    def freedom(self) -> float:
+        if self.axis is None:
+            return FREEDOM.get(self.constant, FREEDOM_BASE)
+        return FREEDOM_FACTOR.get(self.constant, FREEDOM_CLASS)
+
+
+@dataclass(slots=True)
+class Data:
+    """Measurements with their cases, ready to be fitted."""
+
+    rows: list[Row]
+    cases: list[Case]
+    weights: Array
+    classes: list[PointClasses] = field(init=False)
+    owners: NDArray[np.intp] = field(init=False)
+    measured: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        pairs = [(n, item.point.classes) for n, one in enumerate(self.cases) for item in one.alternatives]
+        self.owners = np.array([n for n, _ in pairs], dtype=np.intp)
+        self.classes = [classes for _, classes in pairs]
+        self.measured = np.array([float(row.measured) for row in self.rows])
+
+    def subset(self, keep: NDArray[np.bool_]) -> Data:
+        chosen = np.flatnonzero(keep)
+        return Data([self.rows[n] for n in chosen], [self.cases[n] for n in chosen], self.weights[chosen])
+
+
+def data(rows: Sequence[Row], most_per_group: float = 12.0) -> Data:
+    """The rows that count and can be answered. Of each publisher, family and metric all rows together weigh at
+    most ``most_per_group``."""
+    kept: list[Row] = []
+    cases: list[Case] = []
+    for row in rows:
+        if not row.scored or row.kind != "throughput" or not float(row.measured) > 0:
+            continue
+        try:
+            cases.append(case(row.inputs))
+        except Unsupported:
+            continue
+        kept.append(row)
+    groups: dict[tuple[str, str, str], int] = {}
+    keys = [(row.source_group, row.inputs.get("family", ""), row.metric) for row in kept]
+    for key in keys:
+        groups[key] = groups.get(key, 0) + 1
+    return Data(kept, cases, np.array([min(1.0, most_per_group / groups[key]) for key in keys]))
+
+
+def unknowns(found: Data) -> list[Factor]:
+    """Bases of all constants, and factors of classes that at least two publishers measured."""
+    result = [Factor(name, None, "") for name in NAMES]
+    publishers: dict[tuple[Axis, str], set[str]] = {}
+    for owner, classes in zip(found.owners, found.classes, strict=True):
+        for axis in AXES:
+            publishers.setdefault((axis, getattr(classes, axis)), set()).add(found.rows[owner].source_group)
+    informed = sorted(key for key, names in publishers.items() if len(names) >= SOURCES_MINIMUM)
+    for constant, (_, axes) in CONSTANTS.items():
+        result += [Factor(constant, axis, name) for axis, name in informed if axis in axes]
+    return result
+
+
+class Problem:
+    """One fit: the residuals and their Jacobian as functions of the unknowns."""
+
+    def __init__(self, found: Data, factors: list[Factor]) -> None:
+        self.found = found
+        self.factors = factors
+        self.design = design(found.classes, factors)
+        self.start = start(found.classes)
+        self.cases = gather(found.cases, np.exp(self.start))
+        self.scale = np.sqrt(found.weights) / NOISE
+        self.touched = [self._touched(position) for position in range(len(factors))]
+
+    def _touched(self, position: int) -> tuple[NDArray[np.bool_], Cases | None, NDArray[np.bool_]]:
+        _, mask = self.design[position]
+        rows = np.zeros(len(self.found.cases), dtype=bool)
+        rows[self.found.owners[mask]] = True
+        points = rows[self.found.owners]
+        if rows.all():
+            return rows, self.cases, points
+        if not rows.any():
+            return rows, None, points
+        own = [self.found.cases[n] for n in np.flatnonzero(rows)]
+        return rows, gather(own, np.exp(self.start[:, points])), points
+
+    def constants(self, theta: Array) -> Array:
+        logs = self.start.copy()
+        for value, (row, mask) in zip(theta, self.design, strict=True):
+            logs[row, mask] += value
+        return bounded(logs)
+
+    def errors(self, theta: Array) -> Array:
+        return np.log(np.maximum(predict(self.cases, self.constants(theta)), 1e-12) / self.found.measured)
+
+    def residuals(self, theta: Array) -> Array:
+        pull = theta / np.array([factor.freedom for factor in self.factors])
+        return np.concatenate([self.errors(theta) * self.scale, pull])
+
+    def jacobian(self, theta: Array) -> Array:
+        count = len(self.found.cases)
+        base = self.errors(theta)
+        result = np.zeros((count + len(theta), len(theta)))
+        step = 1e-3
+        constants = self.constants(theta)
+        for position, (rows, cases, points) in enumerate(self.touched):
+            result[count + position, position] = 1.0 / self.factors[position].freedom
+            if cases is None:
+                continue
+            row, mask = self.design[position]
+            moved = constants[:, points].copy()
+            moved[row, mask[points]] *= np.exp(step)
+            limit = MAXIMUM.get(NAMES[row], np.inf)
+            moved[row] = np.minimum(moved[row], limit)
+            predicted = np.log(np.maximum(predict(cases, moved), 1e-12) / self.found.measured[rows])
+            result[:count, position][rows] = (predicted - base[rows]) / step * self.scale[rows]
+        return result
+
+
+def design(classes: Sequence[PointClasses], factors: Sequence[Factor]) -> list[tuple[int, NDArray[np.bool_]]]:
+    """For each unknown: which constant it moves and for which points."""
+    everywhere = np.ones(len(classes), dtype=bool)
+    result = []
+    columns = {
+        axis: np.array([getattr(item, axis) for item in classes])
+        for axis in AXES
+    }
+    for factor in factors:
+        mask = everywhere if factor.axis is None else columns[factor.axis] == factor.name
+        result.append((NAMES.index(factor.constant), mask))
+    return result
+
+
+def start(classes: Sequence[PointClasses]) -> Array:
+    """Logarithms of the starting constants for each point."""
+    prior = first_constants()
+    return np.log(np.stack([prior.resolve(item) for item in classes], axis=1))
+
+
+def bounded(logs: Array) -> Array:
+    values = np.exp(logs)
+    for name, limit in MAXIMUM.items():
+        row = NAMES.index(name)
+        values[row] = np.minimum(values[row], limit)
+    return values
+
+
+def fit(found: Data, factors: list[Factor] | None = None, rounds: int = 25) -> tuple[list[Factor], Array]:
+    """The unknowns that explain the measurements best."""
+    chosen = unknowns(found) if factors is None else factors
+    problem = Problem(found, chosen)
+    result = least_squares(
+        problem.residuals,
+        np.zeros(len(chosen)),
+        jac=problem.jacobian,  # type: ignore[arg-type]
+        loss="soft_l1",
+        f_scale=1.5,
+        method="trf",
+        max_nfev=rounds,
+        xtol=1e-4,
+        ftol=1e-4,
+    )
+    return chosen, result.x
+
+
+def to_constants(
+    factors: Sequence[Factor], theta: Array, version: str, origin: str, spreads: dict[str, Spread] | None = None
+) -> Constants:
+    """The fitted unknowns as a set of constants."""
+    moved = {(f.constant, f.axis, f.name): float(np.exp(t)) for f, t in zip(factors, theta, strict=True)}
+    made = []
+    for name, (unit, axes) in CONSTANTS.items():
+        by: dict[Axis, dict[str, float]] = {}
+        for axis in axes:
+            prior = PRIOR_FACTORS.get(name, {}).get(axis, {})
+            classes = {f.name for f in factors if f.constant == name and f.axis == axis} | set(prior)
+            values = {
+                item: round(prior.get(item, 1.0) * moved.get((name, axis, item), 1.0), 4)
+                for item in sorted(classes)
+            }
+            if values:
+                by[axis] = values
+        base = PRIORS[name] * moved.get((name, None, ""), 1.0)
+        made.append(Constant(name=name, base=float(f"{base:.4g}"), unit=unit, by=by, origin=origin))
+    return Constants(version=version, origin=origin, constants=tuple(made), spreads=spreads or {})
 
 
 def first_constants() -> Constants:
     """The starting values as a set of constants, before any fit."""
-    return Constants(
-        version="prior",
-        origin="starting values",
-        constants=tuple(
-            Constant(
-                name=name,
-                base=PRIORS[name],
-                unit=CONSTANTS[name][0],
-                by={axis: dict(PRIOR_FACTORS[name][axis]) for axis in PRIOR_FACTORS.get(name, {})},
-                origin="starting value",
-            )
-            for name in CONSTANTS
-        ),
-    )
-
-
-def constants() -> Constants:
-    """The shipped constants."""
-    return Constants.model_validate_json(SEED.read_text(encoding="utf-8"))
+    return to_constants((), np.zeros(0), "start", "starting value")

@@ -12,29 +12,34 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from planner.sizing.devices import Device, Link
 from planner.sizing.quantities import Assumption, Frozen
 
-Axis = Literal["engine", "device", "format", "link", "launch"]
+Axis = Literal["engine", "era", "year", "device", "format", "link", "launch"]
+AXES: tuple[Axis, ...] = ("engine", "era", "year", "device", "format", "link", "launch")
 Array = NDArray[np.float64]
 
+_SOFTWARE: tuple[Axis, ...] = ("engine", "era", "year")
+
 CONSTANTS: dict[str, tuple[str, tuple[Axis, ...]]] = {
-    "weight_read_fraction": ("1", ("engine", "device", "format")),
-    "kv_read_fraction": ("1", ("engine", "device")),
-    "decode_compute_fraction": ("1", ("engine", "device", "format")),
-    "prefill_compute_fraction": ("1", ("engine", "device", "format")),
-    "prefill_attention_fraction": ("1", ("engine", "device")),
+    "weight_read_fraction": ("1", (*_SOFTWARE, "device", "format")),
+    "kv_read_fraction": ("1", (*_SOFTWARE, "device")),
+    "decode_compute_fraction": ("1", (*_SOFTWARE, "device", "format")),
+    "prefill_compute_fraction": ("1", (*_SOFTWARE, "device", "format")),
+    "prefill_attention_fraction": ("1", (*_SOFTWARE, "device")),
     "roof_exponent": ("1", ()),
-    "step_fixed_s": ("s", ("engine",)),
-    "step_layer_s": ("s", ("engine", "device", "launch")),
-    "step_sequence_s": ("s", ("engine",)),
-    "prefill_step_share": ("1", ("engine",)),
+    "step_fixed_s": ("s", _SOFTWARE),
+    "step_layer_s": ("s", (*_SOFTWARE, "device", "launch")),
+    "step_sequence_s": ("s", _SOFTWARE),
+    "prefill_step_share": ("1", _SOFTWARE),
     "prefill_half_tokens": ("token", ()),
-    "hop_s": ("s", ("link", "engine")),
+    "hop_s": ("s", ("link", *_SOFTWARE)),
     "link_fraction": ("1", ("link",)),
     "stage_s": ("s", ("engine",)),
-    "request_fixed_s": ("s", ("engine",)),
+    "stage_overlap": ("1", ("engine",)),
+    "request_fixed_s": ("s", _SOFTWARE),
     "synchrony_fraction": ("1", ("engine",)),
     "kv_residency_fraction": ("1", ("engine",)),
     "latency_limit_fraction": ("1", ()),
@@ -51,6 +56,7 @@ MAXIMUM = {
     "prefill_compute_fraction": 0.95,
     "prefill_attention_fraction": 0.95,
     "link_fraction": 0.95,
+    "stage_overlap": 1.0,
     "prefill_step_share": 1.5,
     "synchrony_fraction": 1.0,
     "kv_residency_fraction": 1.0,
@@ -60,12 +66,12 @@ MAXIMUM = {
 
 
 class Constant(Frozen):
-    """One fitted number. ``by[axis][class]`` are factors on ``base``; ``groups`` counts the publishers behind it."""
+    """One fitted number. ``by[axis][class]`` are factors on ``base``; ``groups`` counts its publishers."""
 
     name: str
     base: float
     unit: str
-    by: dict[Axis, dict[str, float]] = {}
+    by: dict[Axis, dict[str, float]] = Field(default_factory=dict)
     groups: int = 0
     origin: str
 
@@ -84,7 +90,7 @@ class Constants(Frozen):
     version: str
     origin: str
     constants: tuple[Constant, ...]
-    spreads: dict[str, Spread] = {}
+    spreads: dict[str, Spread] = Field(default_factory=dict)
 
     @cached_property
     def _resolved(self) -> dict[tuple[str, ...], Array]:
@@ -92,7 +98,7 @@ class Constants(Frozen):
 
     def resolve(self, classes: PointClasses) -> Array:
         """All constants for one class of point, in the order of ``NAMES``."""
-        key = (classes.engine, classes.device, classes.format, classes.link, classes.launch)
+        key = tuple(getattr(classes, axis) for axis in AXES)
         known = self._resolved.get(key)
         if known is None:
             known = self._resolved[key] = self._compute(classes)
@@ -119,31 +125,44 @@ class Constants(Frozen):
 
 
 class PointClasses(Frozen):
-    """The classes a serving point falls into, one per axis."""
+    """The classes a serving point falls into, one per axis. ``year`` is that of the engine's release."""
 
     engine: str
+    era: str
+    year: str
     device: str
     format: str
     link: str
     launch: Literal["graphs", "eager"] = "graphs"
 
 
-ENGINE_ERAS: dict[str, tuple[tuple[tuple[int, ...], str], ...]] = {
-    "vllm": (((0, 6), "vllm_2023"), ((0, 8), "vllm_2024"), ((0, 12), "vllm_2025")),
-    "sglang": (((0, 5), "sglang_2024"),),
-    "tensorrt_llm": (((0, 10), "tensorrt_llm_2023"), ((0, 18), "tensorrt_llm_2024")),
-    "llama_cpp": (((5000,), "llama_cpp_2024"),),
-}
-"""Before which version an engine belongs to which era; at or after the last, it is ``<engine>_now``."""
+ENGINE_ERAS: dict[str, tuple[tuple[tuple[int, ...], str, str], ...]] = {
+    "vllm": (
+        ((0, 4), "vllm_2023", "2023"), ((0, 6), "vllm_2024a", "2024"), ((0, 8), "vllm_2024", "2024"),
+        ((0, 12), "vllm_2025", "2025"), ((9999,), "vllm_now", "2026"),
+    ),
+    "sglang": (((0, 4), "sglang_2024", "2024"), ((0, 5, 6), "sglang_2025", "2025"), ((9999,), "sglang_now", "2026")),
+    "tensorrt_llm": (
+        ((0, 10), "tensorrt_llm_2023", "2023"), ((0, 17), "tensorrt_llm_2024", "2024"),
+        ((1, 0), "tensorrt_llm_2025", "2025"), ((9999,), "tensorrt_llm_now", "2026"),
+    ),
+    "llama_cpp": (
+        ((1900,), "llama_cpp_2023", "2023"), ((4400,), "llama_cpp_2024", "2024"),
+        ((7600,), "llama_cpp_2025", "2025"), ((999999,), "llama_cpp_now", "2026"),
+    ),
+}  # fmt: skip
+"""Before which version an engine belongs to which era, and the year of that era's releases."""
+
+UNSTATED = "unstated"
 
 
-def engine_era(name: str, version: tuple[int, ...] | None) -> str:
-    """Which generation of an engine a version belongs to; an unknown version is the current one."""
-    if version is not None:
-        for before, era in ENGINE_ERAS.get(name, ()):
+def engine_era(name: str, version: tuple[int, ...]) -> tuple[str, str]:
+    """Which generation of an engine a version belongs to, and of which year. No version: unstated."""
+    if version:
+        for before, era, year in ENGINE_ERAS.get(name, ()):
             if version < before:
-                return era
-    return f"{name}_now"
+                return era, year
+    return f"{name}_{UNSTATED}", UNSTATED
 
 
 def device_class(device: Device) -> str:
@@ -152,9 +171,7 @@ def device_class(device: Device) -> str:
     kind = "hbm" if memory.startswith("HBM") else "lpddr" if memory.startswith("LPDDR") else "gddr"
     if device.vendor in ("apple", "intel"):
         return f"{device.vendor}_{kind}"
-    architecture = device.architecture.lower().split()[0].replace("-", "").replace(".", "")
-    architecture = {"ada": "ada", "cdna": "cdna"}.get(architecture, architecture)
-    return f"{architecture}_{kind}"
+    return f"{device.architecture.lower().split()[0]}_{kind}"
 
 
 def link_class(link: Link) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from planner.sizing import kv_cache, weights
 from planner.sizing.architecture import Architecture
@@ -17,9 +18,12 @@ PCIE_BYTES_PER_S = 26e9
 """One direction of PCIe 4.0 x16 after protocol overhead, where the card's own link is not known."""
 FP16_PER_FP32 = 2.0
 """Matrix rate assumed where a device's 16-bit rate is not known: packed half precision."""
+FLOPS_PER_BYTE_GUESS = 30.0
+"""FLOP for each byte of bandwidth of chips with unified memory whose rate no source gives: 26 (M1 Max) to 34
+(M2 Ultra) as commonly quoted."""
 
 
-class UnknownRate(Exception):
+class UnknownRate(Exception):  # noqa: N818 - an answer with data, as its neighbours
     """No compute rate of this device is known, so nothing can be said of its prefill."""
 
     code = "unknown_rate"
@@ -84,7 +88,7 @@ def _kv(
     arch: Architecture, kv_format: str, weights_format: str, tp: int, attention_dp: int, runtime: Runtime,
     chunk_tokens: int, prompt: float, cached: float, output: float,
 ) -> tuple[float, float, float, float, float]:  # fmt: skip
-    """Bytes read and FLOPs of a decode step, FLOPs of the prompt, bytes held after the prompt and at the end."""
+    """Bytes read and FLOPs of a decode step, FLOPs of the prompt, bytes held after it and at the end."""
     layout = Layout(tp=max(1, tp // attention_dp))
     kv = kv_cache.footprint(arch, kv_format, weights_format, layout, runtime, chunk_tokens)
     middle = prompt + output / 2
@@ -103,13 +107,30 @@ def _kv(
     )
 
 
+class Software(NamedTuple):
+    """Engine, era and year of release as classes of constants."""
+
+    engine: str
+    era: str
+    year: str
+
+
 def classes_of(
-    device: Device, weights_format: str, runtime: Runtime, link: Link, *, eager: bool = False
+    device: Device,
+    weights_format: str,
+    runtime: Runtime,
+    link: Link,
+    *,
+    eager: bool = False,
+    software: Software | None = None,
 ) -> PointClasses:
-    """The classes whose constants hold for this combination."""
+    """The classes whose constants hold for this combination; ``software`` where it is not the runtime's own."""
     rate = compute_rate(device, weights_format)
+    own = software or Software(runtime.name, *engine_era(runtime.name, version_key(runtime.version)))
     return PointClasses(
-        engine=engine_era(runtime.name, version_key(runtime.version) or None),
+        engine=own.engine,
+        era=own.era,
+        year=own.year,
         device=device_class(device),
         format=format_class(weights_format, rate.saves_memory_only if rate else False),
         link=link_class(link),
@@ -122,6 +143,21 @@ def link_bytes_per_s(device: Device, link: Link) -> float:
     if link == "pcie" or link == "unknown" or device.link_bytes_per_s is None:
         return device.pcie_bytes_per_s or PCIE_BYTES_PER_S
     return device.link_bytes_per_s / 2
+
+
+def matrix_flops_per_s(device: Device, engine: str, weights_format: str, half: float) -> float:
+    """Peak rate of the products of the weights; ``half`` is the device's 16-bit rate.
+
+    llama.cpp multiplies its block formats in INT8 and 16-bit weights with FP16 sums, at half the INT8 rate
+    (on GeForce cards that is twice the rate with FP32 sums). Source: ggml-cuda's mmq and cuBLAS calls.
+    """
+    rate = compute_rate(device, weights_format)
+    found = half if rate is None or rate.name == "fp32" else rate.flops
+    if engine == "llama_cpp":
+        integer = device.dense_rates.get("int8", 0.0)
+        blocks = FORMAT_CLASSES[weights_format] in ("gguf", "fp4", "int4")
+        found = max(found, integer if blocks else integer / 2)
+    return found
 
 
 def serving_point(
@@ -143,17 +179,21 @@ def serving_point(
     prefix_hit_fraction: float = 0.0,
     attention_dp: int = 1,
     eager: bool = False,
+    software: Software | None = None,
+    guess_rate: bool = False,
 ) -> ServingPoint:
     """The serving point of one replica. ``load_value`` is of one replica; ``kv_room_bytes`` of one rank.
 
     Pipeline stages share layers evenly. Raises ``NotSized`` for attention kinds that are not covered and
-    ``UnknownRate`` where nothing is known of the device's compute.
+    ``UnknownRate`` where nothing is known of the device's compute, unless ``guess_rate`` takes
+    ``FLOPS_PER_BYTE_GUESS`` of its bandwidth instead.
     """
-    rate = compute_rate(device, weights_format)
     half = max(device.dense_rates.get("bf16", 0.0), device.dense_rates.get("fp16", 0.0))
     if half == 0.0:
         half = device.dense_rates.get("fp32", 0.0) * FP16_PER_FP32
-    if rate is None or half == 0.0:
+    if half == 0.0 and guess_rate:
+        half = device.bandwidth_bytes_per_s * FLOPS_PER_BYTE_GUESS
+    if half == 0.0:
         raise UnknownRate(device.name, weights_format)
     model = _model(arch, weights_format, layout.tp, attention_dp)
     kv_read, kv_flops, prompt_flops, kv_prompt, kv_full = _kv(
@@ -161,11 +201,9 @@ def serving_point(
         float(input_tokens) * prefix_hit_fraction, float(output_tokens),
     )  # fmt: skip
     return ServingPoint(
-        classes=classes_of(device, weights_format, runtime, link, eager=eager),
+        classes=classes_of(device, weights_format, runtime, link, eager=eager, software=software),
         bandwidth_bytes_per_s=device.bandwidth_bytes_per_s,
-        matrix_flops_per_s=max(rate.flops, half)
-        if rate.name == "fp32" and weights_format != "fp32"
-        else rate.flops,
+        matrix_flops_per_s=matrix_flops_per_s(device, runtime.name, weights_format, half),
         attention_flops_per_s=half,
         link_bytes_per_s=link_bytes_per_s(device, link),
         tp=layout.tp,

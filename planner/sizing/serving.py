@@ -26,8 +26,9 @@ from planner.sizing.speed import (
 )
 
 Load = Literal["concurrency", "rate", "saturated", "within_limits"]
-BISECTIONS = 36
-LEAST_BATCH = 1e-9
+BISECTIONS = 24
+LEAST_BATCH = 1e-3
+LEAST_BATCH_WITHOUT_DECODE = 1e-9
 REPLICAS_MAXIMUM = 10_000
 UNLIMITED = 1e30
 
@@ -190,6 +191,13 @@ class Steady:
         """The most sequences that decode at once."""
         return np.minimum(self.room, self.batch_cap)
 
+    @cached_property
+    def least_log(self) -> Array:
+        """Where bisection starts; requests of one token are in decode for no time at all."""
+        least = np.where(self.output_tokens > 1.0, LEAST_BATCH, LEAST_BATCH_WITHOUT_DECODE)
+        logarithms: Array = np.log(least)
+        return logarithms
+
     def at(self, batch: Array) -> State:
         """Speed with ``batch`` sequences decoding on average, and the load that goes with it.
 
@@ -224,7 +232,7 @@ class Steady:
 
     def _largest(self, load: Array) -> Array:
         """The most sequences decoding whose load stays within ``load``; the cap where all do."""
-        low = np.full_like(self.most, np.log(LEAST_BATCH))
+        low = self.least_log.copy()
         high = np.log(np.maximum(self.most, 1.0))
         for _ in range(BISECTIONS):
             middle = 0.5 * (low + high)
@@ -359,7 +367,7 @@ def replicas_for(
     steady = Steady(points, _columns(points, constants))
     ttft_target = np.inf if ttft_s is None else ttft_s
     tpot_target = np.inf if tpot_s is None else tpot_s
-    low = np.full_like(steady.most, np.log(LEAST_BATCH))
+    low = steady.least_log.copy()
     high = np.log(np.maximum(steady.most, 1.0))
 
     def missed(batch: Array) -> tuple[np.ndarray, State]:

@@ -92,7 +92,7 @@ def weights_read_bytes(replicas: Replicas, tokens: Array) -> Array:
 
 
 def all_reduce_s(replicas: Replicas, tokens: Array) -> Array:
-    """Two all-reduces per layer: 2 · layers · (hop · log2 tp + 2 (tp − 1)/tp · tokens · hidden · 2 B ÷ link)."""
+    """Two all-reduces a layer: 2 · layers · (hop · log2 tp + 2 (tp − 1)/tp · tokens · hidden · 2 B ÷ link)."""
     tp = replicas.tp
     size = 2.0 * (tp - 1.0) / tp * tokens * replicas.hidden * BYTES_PER_ACTIVATION
     transfer = size / (replicas.link_bytes_per_s * replicas.constant("link_fraction"))
@@ -150,12 +150,15 @@ def prefill_s(replicas: Replicas, tokens: Array, sequences: Array, chunk: Array)
     roof = smooth_maximum(
         memory, prompt_work_s(replicas, tokens, sequences), replicas.constant("roof_exponent")
     )
-    return roof + chunks * (
+    alone = roof + chunks * (
         all_reduce_s(replicas, tokens / chunks)
         + replicas.constant("step_fixed_s")
         + replicas.layers * replicas.constant("step_layer_s")
         + (replicas.pp - 1.0) * replicas.constant("stage_s")
     )
+    # m chunks pass p stages in m + p − 1 stage times instead of m × p, as far as the engine overlaps them.
+    side_by_side = (chunks + replicas.pp - 1.0) / (chunks * replicas.pp)
+    return alone * (1.0 - replicas.constant("stage_overlap") * (1.0 - side_by_side))
 
 
 def prompt_share_s(replicas: Replicas, tokens: Array, chunk: Array) -> Array:

@@ -1,0 +1,1 @@
+"""Holds the predictions of the product against published measurements."""

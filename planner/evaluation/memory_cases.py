@@ -1,0 +1,215 @@
+"""From a row of a memory file to the model, engine, card and need that answer it.
+
+Only inputs are read here. Blanks are filled as for a user who leaves a field alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from planner import architectures
+from planner.evaluation.cards import cards
+from planner.evaluation.engines import engine
+from planner.evaluation.rows import options
+from planner.sizing.architecture import Architecture, Grouped, Latent, LayerGroup, NotSized
+from planner.sizing.devices import Device, Layout
+from planner.sizing.formats import KV_BITS
+from planner.sizing.memory import Need
+from planner.sizing.quantities import GIB
+from planner.sizing.runtime import Runtime, choose
+
+FORMATS: dict[str, str] = {
+    "bfloat16": "bf16", "bf16": "bf16", "16-bit": "bf16", "float16": "fp16", "f16": "fp16", "float32": "fp32",
+    "w8a8": "int8", "fp8": "fp8", "fp8 (runtime)": "fp8", "fp8-dynamic": "fp8",
+    "w4a16 (gptq_marlin)": "int4_gptq", "awq-int4": "int4_awq", "awq": "int4_awq", "gptq-int4": "int4_gptq",
+    "autoround-int4": "int4_gptq", "mxfp4": "mxfp4", "nvfp4": "nvfp4", "q4_k_m": "gguf_q4_k_m",
+    "ud-q4_k_xl": "gguf_q4_k_m", "q8_0": "gguf_q8_0", "w4a16": "int4_gptq", "int4": "int4_gptq",
+}  # fmt: skip
+"""The product's format for a label."""
+KV_FORMATS: dict[str, str] = {
+    "": "auto", "bfloat16": "bf16", "16-bit": "bf16", "float16": "fp16", "f16": "fp16", "float32": "fp32",
+    "fp8": "fp8", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "int8": "int8", "q8_0": "q8_0", "q4_0": "q4_0",
+}  # fmt: skip
+NEEDS_CARD = frozenset({"kv_tokens", "max_concurrency", "available_kv_gib"})
+LLAMA_CPP_CONTEXT = 4096
+"""llama-server's context where none is given."""
+
+
+class Unsupported(Exception):  # noqa: N818 - an answer, not a fault
+    """The product does not answer this row; the message names why."""
+
+
+@dataclass(frozen=True)
+class MemoryCase:
+    """One row as the predictor sees it; ``engine`` and ``version`` choose the era."""
+
+    metric: str
+    arch: Architecture
+    engine: str
+    version: str | None
+    version_stated: bool
+    need: Need
+    layout: Layout
+    total_bytes: tuple[int, ...]
+    """Memory the engine saw, for every card the label can mean; empty where none is named."""
+    devices: tuple[Device, ...]
+    block_tokens: int | None
+    windows_kept_whole: bool
+    slots: int
+    request_tokens: int
+    context_divider: int
+
+    def runtime(self, eras: tuple[Runtime, ...]) -> Runtime:
+        """The engine's era, with what the row changes in it."""
+        found = choose(eras, self.engine, self.version)
+        changes: dict[str, object] = {}
+        if self.block_tokens:
+            changes["block_tokens"] = self.block_tokens
+        if self.windows_kept_whole:
+            changes["frees_windows"] = False
+        return found.model_copy(update=changes) if changes else found
+
+
+def case(inputs: Mapping[str, str]) -> MemoryCase:
+    """The case of one row. Raises ``Unsupported``."""
+    metric = inputs.get("metric", "verdicts")
+    extra = options(inputs.get("options", ""))
+    if inputs.get("kind", "llm") not in ("llm", "vision"):
+        raise Unsupported(f"kind of workload: {inputs['kind']}")
+    for key in ("drafter", "adapters"):
+        if key in extra:
+            raise Unsupported(f"option {key}")
+    if extra.get("mtp", "0") != "0":
+        raise Unsupported("option mtp")
+    name, version, stated = _engine(inputs)
+    arch = _architecture(inputs)
+    if arch.has_experts is False and extra.get("mla"):
+        raise Unsupported("option mla on this model")
+    if extra.get("mla") == "0" or extra.get("mla_support") == "0":
+        arch = with_full_heads(arch)
+    tp, pp = _whole(inputs, "tp") or 1, _whole(inputs, "pp") or _whole(extra, "pp") or 1
+    layout = Layout(tp=1 if extra.get("weights_sharded") == "0" else tp, pp=pp)
+    gpus = _whole(inputs, "gpu_count")
+    if name == "llama_cpp" and gpus and gpus > 1:
+        layout = Layout(pp=gpus)
+    devices, totals = _cards(inputs)
+    if metric in NEEDS_CARD and not totals:
+        raise Unsupported(f"card: {inputs.get('gpu') or 'not named'}")
+    length = _whole(inputs, "max_model_len_or_ctx") or _whole(inputs, "max_model_len")
+    if length is None:
+        length = LLAMA_CPP_CONTEXT if name == "llama_cpp" else arch.max_position or LLAMA_CPP_CONTEXT
+    request = length
+    if inputs.get("input_tokens") and inputs.get("output_tokens"):
+        request = _tokens(inputs, "input_tokens") + _tokens(inputs, "output_tokens")
+        request += _whole(extra, "max_seq_len_extra") or 0
+    slots = _whole(inputs, "parallel_slots") or 1
+    batched = _whole(inputs, "max_num_batched_tokens") or _whole(extra, "max_num_batched_tokens")
+    if name == "llama_cpp":
+        batched = _whole(inputs, "ubatch")
+    share = _number(inputs, "gpu_memory_utilization")
+    need = Need(
+        weights_format=_weights(inputs),
+        kv_format=_kv(inputs),
+        typical_tokens=max(1, length),
+        maximum_tokens=max(1, length),
+        concurrency=1,
+        headroom_fraction=0.0,
+        batched_tokens=batched,
+        sequences=_whole(inputs, "max_num_seqs") or _whole(extra, "max_num_seqs"),
+        utilization=share,
+        eager=extra.get("enforce_eager") == "1",
+    )
+    return MemoryCase(
+        metric=metric,
+        arch=arch,
+        engine=name,
+        version=version,
+        version_stated=stated,
+        need=need,
+        layout=layout,
+        total_bytes=totals,
+        devices=devices,
+        block_tokens=_whole(extra, "block_size"),
+        windows_kept_whole=extra.get("swa_full") == "1",
+        slots=slots,
+        request_tokens=max(1, request),
+        context_divider=_whole(inputs, "dcp") or _whole(extra, "dcp") or 1,
+    )
+
+
+def _engine(inputs: Mapping[str, str]) -> tuple[str, str | None, bool]:
+    label = inputs.get("engine", "")
+    if label == "GGUF file":
+        return "llama_cpp", None, False
+    found = engine(label, inputs.get("engine_version", ""))
+    if found is None or not found.known:
+        raise Unsupported(f"engine: {label or 'not named'}")
+    return found.name, found.version, found.version is not None
+
+
+def _architecture(inputs: Mapping[str, str]) -> Architecture:
+    name = inputs.get("model_id") or inputs.get("model", "")
+    entry = architectures.find(name) if name else None
+    if entry is None:
+        raise Unsupported(f"model: {inputs.get('model') or name or 'not named'}")
+    try:
+        return architectures.resolve_name(entry.id)
+    except NotSized as unknown:
+        raise Unsupported(str(unknown)) from unknown
+
+
+def with_full_heads(arch: Architecture) -> Architecture:
+    """The same model as an engine without latent cache keeps it: keys and values of every head."""
+    groups: list[LayerGroup] = []
+    for group in arch.layers:
+        a = group.attention
+        if not isinstance(a, Latent):
+            return arch
+        whole = Grouped(heads=a.heads, kv_heads=a.heads, head_dim=a.nope_dim + a.rope_dim, value_head_dim=a.value_dim)
+        groups.append(group.model_copy(update={"attention": whole}))
+    return arch.model_copy(update={"layers": tuple(groups), "id": f"{arch.id} (full heads)"})
+
+
+def _weights(inputs: Mapping[str, str]) -> str:
+    label = (inputs.get("weights_dtype_or_quant") or inputs.get("weights") or "").strip()
+    if not label:
+        return "bf16"
+    if "gguf" in inputs.get("engine", "").lower() and label.lower() == "f16":
+        return "fp16"
+    found = FORMATS.get(label.lower())
+    if found is None:
+        raise Unsupported(f"weights format: {label}")
+    return found
+
+
+def _kv(inputs: Mapping[str, str]) -> str:
+    label = inputs.get("kv_dtype", "").strip()
+    found = KV_FORMATS.get(label.lower())
+    if found is None or (found != "auto" and found not in KV_BITS):
+        raise Unsupported(f"cache format: {label}")
+    return found
+
+
+def _cards(inputs: Mapping[str, str]) -> tuple[tuple[Device, ...], tuple[int, ...]]:
+    found = cards(inputs.get("gpu", ""), None) if inputs.get("gpu") else ()
+    usable = _number(inputs, "usable_gib")
+    if usable is not None:
+        return found, (round(usable * GIB),)
+    return found, tuple(device.engine_total_bytes for device in found)
+
+
+def _number(inputs: Mapping[str, str], key: str) -> float | None:
+    try:
+        return float(inputs[key]) if inputs.get(key) else None
+    except ValueError as problem:
+        raise Unsupported(f"{key}: {inputs[key]}") from problem
+
+
+def _whole(inputs: Mapping[str, str], key: str) -> int | None:
+    found = _number(inputs, key)
+    return round(found) if found is not None else None
+
+
+def _tokens(inputs: Mapping[str, str], key: str) -> int:
+    return _whole(inputs, key) or 0
