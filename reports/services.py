@@ -11,13 +11,18 @@ from django.db.models import F
 
 from accounts.models import SHOWN_PREFIX_LENGTH, Team, User, new_secret, secret_digest
 from planner import services as planner_services
+from planner.sizing.architecture import ModelError
 from planner.sizing.results import Comparison
+from planner.sizing.runtime import UnknownRuntime
 from planner.sizing.workload import BatchWorkload, ServingWorkload
 from reports.content import canonical, comparison_text, fingerprint, sha256
 from reports.models import Plan, PlanVersion, PlanWorkload, ShareLink
 
 CANDIDATES_KEPT = 200
 """How many candidates of a comparison a plan keeps; every rejected offer is kept beside them."""
+
+UNSIZABLE = (ModelError, UnknownRuntime)
+"""What the planner raises for a model or a runtime that it cannot size at all."""
 
 PRICED_AT_MAX_AGE = timedelta(days=30)
 LINK_LIFETIME_MAX = timedelta(days=365)
@@ -73,12 +78,14 @@ def compute(
     """Every workload's comparison at the prices of ``priced_at``: numbers from a browser are no evidence."""
     if not at - PRICED_AT_MAX_AGE <= priced_at <= at + timedelta(seconds=5):
         raise PricesTooOldError(priced_at)
-    return [
-        _answer(
-            named, planner_services.compare(named.workload, at=priced_at, limit=CANDIDATES_KEPT, team=team)
-        )
-        for named in workloads
-    ]
+    return [_answer(named, answer_of(named, at=priced_at, team=team)) for named in workloads]
+
+
+def answer_of(named: NamedWorkload, *, at: datetime, team: Team | None = None) -> Comparison:
+    """The comparison as plans and files keep it: the first candidates, and every rejected offer."""
+    return planner_services.compare(
+        named.workload, at=at, limit=CANDIDATES_KEPT, rejected_limit=None, team=team
+    )
 
 
 def _answer(named: NamedWorkload, comparison: Comparison) -> _Answer:

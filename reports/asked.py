@@ -1,0 +1,31 @@
+"""The workbench's query string, read into a workload by the form that owns it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.http import QueryDict
+
+from planner.forms import WorkbenchForm
+from planner.models import PastedConfig
+from reports.services import NamedWorkload
+
+DIGEST_LENGTH = 64
+
+
+class NotAWorkloadError(ValueError):
+    """The query string describes no workload; carries the form with its messages."""
+
+    def __init__(self, form: WorkbenchForm) -> None:
+        super().__init__("not a workload")
+        self.form = form
+
+
+def read(query: QueryDict, *, at: datetime) -> NamedWorkload:
+    """Raises `NotAWorkloadError` where a field of the workbench is refused."""
+    digest = query.get("config", "")
+    config = PastedConfig.find(digest, at) if len(digest) == DIGEST_LENGTH else None
+    form = WorkbenchForm.from_query(query, config=config)
+    if not form.is_valid():
+        raise NotAWorkloadError(form)
+    return NamedWorkload(form.workload(), query=form.query_string())

@@ -1,0 +1,74 @@
+"""Downloads of plans, shared plans and drafts."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.utils import timezone
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from accounts.access import signed_in
+from reports import asked, exports, services, sheets
+from reports.exports import Export
+from reports.share_views import READING, opened, quiet
+from reports.views import own_plan, own_version
+
+UNREADABLE = 422
+BUSY = 503
+
+
+def _answer(sheet: sheets.Sheet, fmt: str) -> HttpResponse:
+    try:
+        export = exports.make(sheet, fmt, get_language() or "en")
+    except exports.BusyError:
+        message = _("Too many documents are being made at this moment. Try again in a few seconds.")
+        response = HttpResponse(message, content_type="text/plain; charset=utf-8", status=BUSY)
+        response.headers["Retry-After"] = "3"
+        return response
+    return download(export)
+
+
+def download(export: Export) -> HttpResponse:
+    response = HttpResponse(export.content, content_type=export.content_type)
+    response.headers["Content-Disposition"] = export.disposition
+    return response
+
+
+def _known(fmt: str) -> str:
+    if fmt not in exports.FORMATS:
+        raise Http404
+    return fmt
+
+
+@require_safe
+@signed_in
+def newest_export(request: HttpRequest, slug: str, fmt: str) -> HttpResponse:
+    plan, _role = own_plan(request, slug)
+    return _answer(sheets.of_version(services.newest(plan)), _known(fmt))
+
+
+@require_safe
+@signed_in
+def export(request: HttpRequest, slug: str, number: int, fmt: str) -> HttpResponse:
+    version, _role = own_version(request, slug, number)
+    return _answer(sheets.of_version(version), _known(fmt))
+
+
+def shared_export(request: HttpRequest, token: str, fmt: str) -> HttpResponse:
+    link = opened(token)
+    if request.method not in READING:
+        return HttpResponseNotAllowed(READING)
+    return quiet(_answer(sheets.of_version(link.version), _known(fmt)))
+
+
+@require_safe
+def draft_export(request: HttpRequest, fmt: str) -> HttpResponse:
+    """The workbench's screen as a file: the same figures, stamped as a draft, without a fingerprint."""
+    _known(fmt)
+    at = timezone.now()
+    try:
+        question = asked.read(request.GET, at=at)
+        comparison = services.answer_of(question, at=at)
+        return HttpResponse(message, content_type="text/plain; charset=utf-8", status=UNREADABLE)
+    return _answer(sheets.of_draft(_("Draft"), [(question, comparison)]), fmt)

@@ -1,0 +1,77 @@
+"""A sheet as a file: which formats there are, what the file is called, and how many are made at once."""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from django.utils import translation
+
+from reports import csv_export, json_export, pdf_export, xlsx_export
+from reports.sheets import Sheet
+
+CONTENT_TYPES = {
+    "pdf": "application/pdf",
+    "csv": "text/csv; charset=utf-8",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "json": "application/json",
+}
+FORMATS = tuple(CONTENT_TYPES)
+_RENDERERS: dict[str, Callable[[Sheet], bytes]] = {
+    "pdf": pdf_export.render,
+    "csv": csv_export.render,
+    "xlsx": xlsx_export.render,
+    "json": json_export.render,
+}
+FILENAME_LENGTH = 80
+
+RENDERS_AT_ONCE = 2
+RENDER_WAIT_S = 20.0
+_places = threading.BoundedSemaphore(RENDERS_AT_ONCE)
+
+
+class BusyError(RuntimeError):
+    """Too many files are being made in this process."""
+
+
+@dataclass(frozen=True)
+class Export:
+    content: bytes
+    content_type: str
+    filename: str
+
+    @property
+    def disposition(self) -> str:
+        """An attachment with one safe ASCII name, and the real one for clients that can read it (RFC 6266)."""
+        ascii_name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.filename).strip("-.") or "plan"
+        return f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(self.filename, safe='')}"
+
+
+def make(sheet: Sheet, fmt: str, language: str) -> Export:
+    """The file, in one of the product's languages; the same sheet gives the same bytes. Raises `BusyError`."""
+    with translation.override(language), _place():
+        content = _RENDERERS[fmt](sheet)
+    return Export(content, CONTENT_TYPES[fmt], _filename(sheet, fmt))
+
+
+@contextmanager
+def _place() -> Iterator[None]:
+    if not _places.acquire(timeout=RENDER_WAIT_S):
+        raise BusyError
+    try:
+        yield
+    finally:
+        _places.release()
+
+
+def _filename(sheet: Sheet, fmt: str) -> str:
+    """``mitsumori-<address>-v<number>-<title>.<format>``, with letters and digits of the title only."""
+    title = unicodedata.normalize("NFC", sheet.title)
+    words = re.sub(r"[^\w]+", "-", title, flags=re.UNICODE).strip("-_")[:FILENAME_LENGTH].strip("-_")
+    parts = ["mitsumori", sheet.slug, f"v{sheet.number}"] if sheet.slug else ["mitsumori", "draft"]
+    return "-".join([*(part for part in parts if part), *([words] if words else [])]) + f".{fmt}"

@@ -1,0 +1,285 @@
+"""The quotation as PDF: tagged (PDF/UA-1), the same bytes for the same sheet, data apart from layout.
+
+Texts reach the typesetter as JSON only, never as source, so nothing that a person typed is ever run. No system
+fonts, no network, no files but the template and the fonts beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import typst
+from django.utils.translation import get_language, ngettext
+from django.utils.translation import gettext as _
+
+from planner.charts import cost_speed, render_svg
+from planner.presenters import Cell, RejectedGroup, memory_bar
+from reports import presenters, words
+from reports.sheets import Sheet, SheetWorkload
+
+HERE = Path(__file__).resolve().parent
+TEMPLATE = HERE / "paper" / "plan.typ"
+FONTS = HERE / "fonts"
+REJECTED_SHOWN = 12
+"""Rejected offers of one reason on paper, the nearest miss first; all of them stand in the CSV."""
+GETA = "\u3013"
+"""What Japanese printers set where a character is missing from the case."""
+DRAFT_STAMP = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+@cache
+def _covered() -> frozenset[int]:
+    points: set[int] = {0x0A}
+    for line in (FONTS / "coverage.txt").read_text(encoding="ascii").split():
+        start, _dash, end = line.partition("-")
+        points.update(range(int(start, 16), int(end, 16) + 1))
+    return frozenset(points)
+
+
+def printable(text: str) -> str:
+    """The text with what the paper's fonts cannot show replaced by a visible mark."""
+    covered = _covered()
+    if all(ord(character) in covered for character in text):
+        return text
+    return "".join(character if ord(character) in covered else GETA for character in text.expandtabs(1))
+
+
+def _printable(value: Any) -> Any:
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        return {key: _printable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_printable(item) for item in value]
+    return value
+
+
+def render(sheet: Sheet) -> bytes:
+    """The PDF in the language that is active."""
+    data = json.dumps(_printable(_data(sheet)), ensure_ascii=False)
+    made_at = sheet.created_at or DRAFT_STAMP
+    document = typst.compile(
+        str(TEMPLATE),
+        root=str(TEMPLATE.parent),
+        font_paths=[str(FONTS)],
+        ignore_system_fonts=True,
+        format="pdf",
+        pdf_standards=["ua-1"],
+        sys_inputs={"data": data},
+        timestamp=int(made_at.timestamp()),
+    )
+    assert isinstance(document, bytes)  # noqa: S101 - tells the type checker which overload answered
+    return document
+
+
+def _data(sheet: Sheet) -> dict[str, Any]:
+    workloads = [_workload(item) for item in sheet.workloads]
+    seal = (sheet.fingerprint or "")[:12]
+    return {
+        "lang": (get_language() or "en").partition("-")[0],
+        "title": sheet.title,
+        "author": sheet.prepared_by or "Mitsumori",
+        "headline": workloads[0]["headline"],
+        "draft": sheet.is_draft,
+        "stamp": words.status("draft") if sheet.is_draft else "",
+        "seal": seal or words.status("draft"),
+        "meta": [[label, text] for label, text in _meta(sheet) if text],
+        "note": sheet.note,
+        "footer": _footer(sheet),
+        "labels": _labels(),
+        "workloads": workloads,
+        "method": _method(sheet),
+    }
+
+
+def _meta(sheet: Sheet) -> list[tuple[str, str]]:
+    return [
+        (_("Plan"), f"{sheet.slug}" if sheet.slug else words.status("draft")),
+        (_("Version"), str(sheet.number or "")),
+        (_("Prepared for"), sheet.prepared_for),
+        (_("Prepared by"), sheet.prepared_by),
+        (_("Saved on"), sheet.created_at.date().isoformat() if sheet.created_at else ""),
+        (_("Prices as of"), sheet.priced_at.strftime("%Y-%m-%d %H:%M UTC")),
+        (_("To be checked again after"), sheet.valid_until.date().isoformat()),
+        (_("Engine version"), sheet.engine_version),
+        (_("Catalog version"), sheet.catalog_version),
+    ]
+
+
+def _footer(sheet: Sheet) -> str:
+    if sheet.is_draft:
+        return _("Mitsumori · draft, not saved: not a quotation, and without a fingerprint")
+    return _("Mitsumori · plan %(slug)s, version %(number)d · SHA-256 %(fingerprint)s") % {
+        "slug": sheet.slug,
+        "number": sheet.number,
+        "fingerprint": sheet.fingerprint,
+    }
+
+
+def _workload(item: SheetWorkload) -> dict[str, Any]:
+    view = presenters.workload(item)
+    best = item.comparison.candidates[0] if item.comparison.candidates else None
+    chart = cost_speed(item.comparison)
+    language = get_language() or "en"
+    return {
+        "name": view.name,
+        "headline": view.headline,
+        "lede": view.lede,
+        "state": view.state,
+        "change": view.change,
+        "carried": _("It rests most on: %(assumptions)s.") % {"assumptions": view.carried_by}
+        if view.carried_by
+        else "",
+        "quotes": [_quote(quote) for quote in view.quotes],
+        "memory": render_svg(best, language) if best else "",
+        "memory_title": _("Memory of the fullest GPU, GiB") if best else "",
+        "memory_alt": memory_bar(best.memory).spoken if best else "",
+        "question": [[fact.label, fact.text] for fact in view.question],
+        "model": [[fact.label, fact.text] for fact in view.model],
+        "bills": [_bill(quote) for quote in view.quotes],
+        "currency": view.currency,
+        "kept": view.kept,
+        "heads": [
+            {
+                "title": str(column.title),
+                "unit": view.currency if column.kind == "money" else str(column.unit),
+                "numeric": column.kind in ("number", "money"),
+            }
+            for column in view.columns
+        ],
+        "rows": [[_cell(cell) for cell in row.cells] for row in view.rows],
+        "chart": render_svg(chart, language) if chart else "",
+        "chart_alt": chart.title if chart else "",
+        "chart_note": chart.left_out_sentence if chart else "",
+        "rejected": [_rejected(group) for group in view.rejected],
+        "sources": [asdict(source) for source in view.sources],
+        "assumptions": [asdict(row) for row in view.assumptions],
+    }
+
+
+def _cell(cell: Cell) -> dict[str, str]:
+    return {"t": _("unknown") if cell.text is None else f"{cell.prefix}{cell.text}", "r": cell.range}
+
+
+def _quote(quote: presenters.QuoteView) -> dict[str, Any]:
+    row = quote.row
+    peak = row.peak
+    figures = []
+    if peak is not None and row.it.batch is None:
+        for label, figure in (("TTFT", peak.ttft), ("TPOT", peak.tpot)):
+            if figure is not None:
+                figures.append(f"{label} {figure.text} {figure.unit} ({figure.range})")
+    if row.job_hours is not None:
+        figures.append(f"{row.job_hours.text} {row.job_hours.unit} ({row.job_hours.range})")
+    return {
+        "rank": str(row.it.rank),
+        "offer": quote.offer,
+        "place": row.place,
+        "layout": row.layout,
+        "machines": ngettext("%(n)d machine", "%(n)d machines", row.it.machines) % {"n": row.it.machines},
+        "speed": "\n".join(figures),
+        "monthly": quote.monthly,
+        "term": quote.term,
+        "per_million": quote.per_million,
+        "price_read": row.it.offer.price_observed_on.isoformat(),
+        "misses": "\n".join(row.misses),
+    }
+
+
+def _bill(quote: presenters.QuoteView) -> dict[str, Any]:
+    row = quote.row
+    return {
+        "title": f"{row.it.rank}. {quote.offer}",
+        "total": quote.monthly,
+        "hours": _("Billed hours a month: %(hours)s") % {"hours": f"{row.it.monthly.hours:,.2f}"},
+        "lines": [
+            {"what": line.what, "how": line.detail, "amount": line.amount, "source": line.source or line.note}
+            for line in row.bill
+        ],
+    }
+
+
+def _rejected(group: RejectedGroup) -> dict[str, Any]:
+    shown = group.rows[:REJECTED_SHOWN]
+    more = group.count - len(shown)
+    return {
+        "title": f"{group.title} ({group.count:,})",
+        "sentence": group.sentence,
+        "rows": [
+            [
+                f"{row.it.offer.provider_name}, {row.it.offer.sku} · {row.it.offer.gpu_count} × {row.it.offer.accelerator}",
+                row.shortfall or row.detail,
+                "; ".join(row.help),
+            ]
+            for row in shown
+        ],
+        "more": ngettext(
+            "and %(n)d more, listed in the CSV and XLSX files",
+            "and %(n)d more, listed in the CSV and XLSX files",
+            more,
+        )
+        % {"n": more}
+        if more > 0
+        else "",
+    }
+
+
+def _labels() -> dict[str, str]:
+    return {
+        "quotation": _("QUOTATION OF COMPUTE"),
+        "per_month": _("per month"),
+        "per_term": _("per 12 months at these prices"),
+        "per_million": _("per 1M tokens, average load"),
+        "rank": _("Rank"),
+        "offer": _("Offer"),
+        "layout": _("Layout"),
+        "speed": _("At peak load (80 % range)"),
+        "price_read": _("Price read on"),
+        "asked": _("What was asked"),
+        "model": _("The model as it was understood"),
+        "bill": _("The month, line by line"),
+        "what": _("What"),
+        "how": _("How it is counted"),
+        "amount": _("Amount"),
+        "source": _("Source"),
+        "unknown": _("unknown"),
+        "total": _("Total per month"),
+        "comparison": _("Comparison"),
+        "rejected": _("Rejected"),
+        "shortfall": _("By how much"),
+        "help": _("What would help"),
+        "sources": _("Prices: sources and dates"),
+        "address": _("Address"),
+        "read_on": _("Read on"),
+        "prices": _("Prices"),
+        "assumptions": _("Assumptions"),
+        "assumption": _("Assumption"),
+        "value": _("Value"),
+        "unit": _("Unit"),
+        "method": _("Method and uncertainty"),
+    }
+
+
+def _method(sheet: Sheet) -> list[str]:
+    return [
+        _(
+            "Memory is counted tensor by tensor from the model's published shape, with the KV cache of the load asked for, activations and the runtime's own overhead."
+        ),
+        _(
+            "Decode speed follows the bytes that are read per step and the memory bandwidth; prefill follows the arithmetic. Both are multiplied by efficiencies that were fitted on published measurements."
+        ),
+        _(
+            "Every predicted figure is a mean with an 80 % range: of ten measurements, about eight fall inside. No percentile is given."
+        ),
+        _(
+            "Prices are list prices without tax, each as read on its date. A total with ≥ holds a line whose price is not known."
+        ),
+        _(
+            "Each line is rounded half up to the unit of the currency, and the total is the sum of the rounded lines."
+        ),
+    ]

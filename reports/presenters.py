@@ -1,0 +1,253 @@
+"""A sheet in words and texts, for the pages and for the paper: both read the same, so they cannot disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+
+from planner import wording
+from planner.columns import Column, chosen
+from planner.forms import WorkbenchForm
+from planner.presenters import CandidateView, RejectedGroup, answer, candidate_view, money, significant
+from planner.sizing.quantities import Assumption
+from planner.sizing.results import Bill, Candidate, Comparison
+from reports import words
+from reports.sheets import Sheet, SheetWorkload
+
+ROWS_PER_PAGE = 50
+QUOTED = 3
+MONTHS_OF_TERM = 12
+
+
+@dataclass(frozen=True)
+class Fact:
+    label: str
+    text: str
+
+
+@dataclass(frozen=True)
+class SourceView:
+    """Where prices came from, and between which days they were read."""
+
+    source: str
+    url: str
+    dates: str
+    count: int
+
+
+@dataclass(frozen=True)
+class AssumptionView:
+    name: str
+    value: str
+    unit: str
+    source: str
+
+
+@dataclass(frozen=True)
+class QuoteView:
+    """One candidate in short, for page one."""
+
+    row: CandidateView
+    offer: str
+    monthly: str
+    term: str
+    per_million: str
+
+
+@dataclass(frozen=True)
+class WorkloadView:
+    """One workload of a plan, ready to be shown."""
+
+    position: int
+    name: str
+    headline: str
+    lede: str
+    state: str
+    change: str
+    question: tuple[Fact, ...]
+    model: tuple[Fact, ...]
+    columns: tuple[Column, ...]
+    currency: str
+    rows: tuple[CandidateView, ...]
+    kept: str
+    quotes: tuple[QuoteView, ...]
+    rejected: tuple[RejectedGroup, ...]
+    rejected_total: int
+    assumptions: tuple[AssumptionView, ...]
+    carried_by: str
+    sources: tuple[SourceView, ...]
+    query: str
+
+    @property
+    def best(self) -> QuoteView | None:
+        return self.quotes[0] if self.quotes else None
+
+
+def _language() -> str:
+    return (get_language() or "en").partition("-")[0]
+
+
+# The question -----------------------------------------------------------------------------------------------
+
+
+def question(document: dict[str, Any]) -> tuple[Fact, ...]:
+    """What was asked, field by field, with the labels and units of the workbench."""
+    facts = []
+    for field in WorkbenchForm.base_fields.values():
+        path = getattr(field, "path", ())
+        text = _asked(field, _dig(document, path)) if path else ""
+        if text:
+            facts.append(Fact(str(field.label), text))
+    return tuple(facts)
+
+
+def _dig(document: Any, path: tuple[str, ...]) -> Any:
+    for key in path:
+        if not isinstance(document, dict):
+            return None
+        document = document.get(key)
+    return document
+
+
+def _asked(field: Any, value: Any) -> str:
+    if value is None or value in ([], ()):
+        return ""
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    choices = {str(code): label for code, label in getattr(field, "choices", ())}
+    if isinstance(value, list | tuple):
+        return ", ".join(str(choices.get(str(item), item)) for item in value)
+    if isinstance(value, int | float):
+        return f"{_trimmed(Decimal(str(value)) * field.scale)} {field.unit or ''}".strip()
+    return _("none") if value == "none" else str(choices.get(str(value), value))
+
+
+def _trimmed(number: Decimal) -> str:
+    text = f"{number:,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _model(comparison: Comparison) -> tuple[Fact, ...]:
+    """What was understood of the model, as far as it is plain values."""
+    facts = []
+    for name, value in comparison.model.items():
+        if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
+            continue
+        text = value if isinstance(value, str) else _trimmed(Decimal(str(value)))
+        facts.append(Fact(name.replace("_", " "), text))
+    return tuple(facts)
+
+
+# The answer -------------------------------------------------------------------------------------------------
+
+
+def total(bill: Bill, months: int = 1) -> str:
+    text = money(bill.total * months, bill.currency)
+    return text if bill.complete else f"≥ {text}"
+
+
+def _quote(candidate: Candidate, columns: Iterable[Column]) -> QuoteView:
+    row = candidate_view(candidate, columns, language=_language())
+    return QuoteView(
+        row=row,
+        offer=f"{candidate.offer.provider_name}, {candidate.offer.sku}",
+        monthly=total(candidate.monthly),
+        term=total(candidate.monthly, MONTHS_OF_TERM),
+        per_million=row.per_million or _("unknown"),
+    )
+
+
+def assumption(item: Assumption) -> AssumptionView:
+    value = item.value
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    text = _trimmed(Decimal(str(value))) if is_number else str(value)
+    if item.low is not None and item.high is not None:
+        text += f" ({significant(item.low)}–{significant(item.high)})"
+    return AssumptionView(
+        words.assumption(item.name), text, "" if item.unit == "1" else item.unit, item.source
+    )
+
+
+def _carried_by(comparison: Comparison) -> str:
+    """The assumptions with the widest ranges: those on which the answer leans most."""
+    ranged = [item for item in comparison.assumptions if item.low and item.high]
+    ranged.sort(key=lambda item: -(item.high or 0) / (item.low or 1))
+    return ", ".join(words.assumption(item.name) for item in ranged[:3])
+
+
+def _sources(comparison: Comparison) -> tuple[SourceView, ...]:
+    found: dict[tuple[str, str], list[date]] = {}
+    for candidate in comparison.candidates:
+        key = (candidate.offer.source, candidate.offer.source_url or "")
+        found.setdefault(key, []).append(candidate.offer.price_observed_on)
+    views = []
+    for (source, url), dates in sorted(found.items()):
+        first, last = min(dates).isoformat(), max(dates).isoformat()
+        views.append(SourceView(source, url, first if first == last else f"{first} – {last}", len(dates)))
+    return tuple(views)
+
+
+def _kept(comparison: Comparison) -> str:
+    kept, everything = len(comparison.candidates), comparison.candidates_total
+    if kept >= everything:
+        return ""
+    return _("The first %(kept)d of %(all)d candidates are kept with the plan.") % {
+        "kept": kept,
+        "all": everything,
+    }
+
+
+def workload(item: SheetWorkload, *, first: int = 0, count: int | None = None) -> WorkloadView:
+    """``count`` candidates from the ``first`` on; all of them by default."""
+    comparison = item.comparison
+    columns = chosen(item.kind)
+    candidates = comparison.candidates
+    page = candidates[first:] if count is None else candidates[first : first + count]
+    answered = answer(
+        comparison.model_copy(update={"candidates": page}),
+        language=_language(),
+        best=candidates[0] if candidates else None,
+    )
+    return WorkloadView(
+        position=item.position,
+        name=item.name or wording.word("kind", item.kind),
+        headline=answered.headline,
+        lede=answered.lede,
+        state=answered.state,
+        change=answered.change,
+        question=question(comparison.workload),
+        model=_model(comparison),
+        columns=columns,
+        currency=str(comparison.workload.get("currency", "")),
+        rows=answered.rows,
+        kept=_kept(comparison),
+        quotes=tuple(_quote(row, columns) for row in candidates[:QUOTED]),
+        rejected=answered.rejected,
+        rejected_total=answered.rejected_total,
+        assumptions=tuple(assumption(each) for each in comparison.assumptions),
+        carried_by=_carried_by(comparison),
+        sources=_sources(comparison),
+        query=item.query,
+    )
+
+
+def page(sheet: Sheet, asked: str | None) -> dict[str, Any]:
+    """A plan for the screen: its workloads, 50 candidates at a time."""
+    number = int(asked) if asked and asked.isascii() and asked.isdigit() and len(asked) < 6 else 1
+    longest = max((len(item.comparison.candidates) for item in sheet.workloads), default=0)
+    last = max(1, -(-longest // ROWS_PER_PAGE))
+    number = min(max(1, number), last)
+    first = (number - 1) * ROWS_PER_PAGE
+    return {
+        "workloads": [workload(item, first=first, count=ROWS_PER_PAGE) for item in sheet.workloads],
+        "number": number,
+        "last": last,
+        "previous": number - 1 if number > 1 else None,
+        "next": number + 1 if number < last else None,
+    }

@@ -1,0 +1,144 @@
+"""The comparison as a workbook: real numbers and dates, frozen headers, no formulas, no links."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import xlsxwriter
+from django.utils.translation import gettext as _
+
+from planner import wording
+from planner.columns import Value
+from reports import words
+from reports.sheets import Sheet
+from reports.table import Head, heads, rows, workload_name
+
+# The document's own time stamp must not make two exports of one draft differ.
+STAMP = datetime(2000, 1, 1, tzinfo=UTC)
+CELL_LENGTH = 32_000
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+
+
+def text(value: str) -> str:
+    """A text that a workbook can hold."""
+    return _UNPRINTABLE.sub("", value)[:CELL_LENGTH]
+
+
+class _Book:
+    """A workbook and the few formats it uses."""
+
+    def __init__(self, out: io.BytesIO, sheet: Sheet) -> None:
+        options = {
+            "in_memory": True,
+            "strings_to_formulas": False,
+            "strings_to_urls": False,
+            "strings_to_numbers": False,
+        }
+        self.book: Any = xlsxwriter.Workbook(out, options)
+        made_at = (sheet.created_at or STAMP).astimezone(UTC).replace(tzinfo=None)
+        self.book.set_properties({"title": text(sheet.title), "created": made_at})
+        self.head = self.book.add_format({"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"})
+        self.date = self.book.add_format({"num_format": "yyyy-mm-dd"})
+        self.text = self.book.add_format({"num_format": "@"})
+        self.numbers: dict[int, Any] = {}
+
+    def number(self, value: Decimal | int | float) -> Any:
+        """The number format with as many decimals as the figure has."""
+        exponent = value.as_tuple().exponent if isinstance(value, Decimal) else 0
+        decimals = max(0, -exponent) if isinstance(exponent, int) else 0
+        if decimals not in self.numbers:
+            code = "#,##0" + ("." + "0" * decimals if decimals else "")
+            self.numbers[decimals] = self.book.add_format({"num_format": code})
+        return self.numbers[decimals]
+
+    def page(self, name: str, titles: Sequence[str], table: Sequence[Sequence[Value]]) -> None:
+        page = self.book.add_worksheet(re.sub(r"[\[\]:*?/\\']", "", name)[:31])
+        for column, title in enumerate(titles):
+            page.write_string(0, column, text(title), self.head)
+            page.set_column(column, column, min(40, max(9, len(title) * 0.7)))
+        for row, values in enumerate(table, start=1):
+            for column, value in enumerate(values):
+                self.write(page, row, column, value)
+        page.freeze_panes(1, 0)
+        if table:
+            page.autofilter(0, 0, len(table), len(titles) - 1)
+
+    def write(self, page: Any, row: int, column: int, value: Value) -> None:
+        if value is None:
+            return
+        if isinstance(value, bool):
+            page.write_boolean(row, column, value)
+        elif isinstance(value, Decimal | int | float):
+            page.write_number(row, column, float(value), self.number(value))
+        elif isinstance(value, date):
+            page.write_datetime(row, column, datetime(value.year, value.month, value.day), self.date)  # noqa: DTZ001
+        else:
+            page.write_string(row, column, text(value), self.text)
+
+
+def _title(head: Head) -> str:
+    return f"{head.title} [{head.unit}]" if head.unit else str(head.title)
+
+
+def render(sheet: Sheet) -> bytes:
+    out = io.BytesIO()
+    book = _Book(out, sheet)
+    book.page(_("Comparison"), [_title(head) for head in heads(sheet)], list(rows(sheet)))
+    book.page(_("Bill"), [_("Workload"), _("Rank"), _("Machine"), _("What"), _("Amount"), _("Currency"), _("Source")],
+              _bill(sheet))  # fmt: skip
+    book.page(_("Assumptions"), [_("Workload"), _("Assumption"), _("Value"), _("Unit"), _("Source")],
+              _assumptions(sheet))  # fmt: skip
+    book.page(_("Plan"), [_("What"), _("Value")], _about(sheet))
+    book.book.close()
+    return out.getvalue()
+
+
+def _bill(sheet: Sheet) -> list[list[Value]]:
+    return [
+        [
+            workload.name or workload_name(workload),
+            candidate.rank,
+            f"{candidate.offer.provider_name} {candidate.offer.sku}",
+            wording.word("line", line.what),
+            line.amount,
+            candidate.monthly.currency,
+            line.source,
+        ]
+        for workload in sheet.workloads
+        for candidate in workload.comparison.candidates
+        for line in candidate.monthly.lines
+    ]
+
+
+def _assumptions(sheet: Sheet) -> list[list[Value]]:
+    return [
+        [
+            workload.name or workload_name(workload),
+            words.assumption(item.name),
+            item.value,
+            item.unit,
+            item.source,
+        ]
+        for workload in sheet.workloads
+        for item in workload.comparison.assumptions
+    ]
+
+
+def _about(sheet: Sheet) -> list[list[Value]]:
+    return [
+        [_("Title"), sheet.title],
+        [_("Prepared for"), sheet.prepared_for],
+        [_("Prepared by"), sheet.prepared_by],
+        [_("Note"), sheet.note],
+        [_("Plan"), sheet.slug or words.status("draft")],
+        [_("Version"), sheet.number],
+        [_("Prices as of"), sheet.priced_at.isoformat(timespec="seconds")],
+        [_("Engine version"), sheet.engine_version],
+        [_("Catalog version"), sheet.catalog_version],
+        [_("Fingerprint"), sheet.fingerprint or words.status("draft")],
+    ]
