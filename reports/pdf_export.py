@@ -29,6 +29,9 @@ REJECTED_SHOWN = 12
 """Rejected offers of one reason on paper, the nearest miss first; all of them stand in the CSV."""
 GETA = "\u3013"
 """What Japanese printers set where a character is missing from the case."""
+WIDTHS = {"rank": 0.6, "sku": 2.4, "provider": 1.6, "accelerator": 1.7, "monthly": 1.3, "replicas": 0.9}
+WIDTHS_BY_KIND = {"text": 1.3, "code": 1.3, "number": 1.0, "money": 1.1, "date": 1.25, "flag": 0.8}
+"""Shares of the comparison's width."""
 DRAFT_STAMP = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -149,6 +152,7 @@ def _workload(item: SheetWorkload) -> dict[str, Any]:
                 "title": str(column.title),
                 "unit": view.currency if column.kind == "money" else str(column.unit),
                 "numeric": column.kind in ("number", "money"),
+                "width": WIDTHS.get(column.key, WIDTHS_BY_KIND[column.kind]),
             }
             for column in view.columns
         ],

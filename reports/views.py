@@ -87,7 +87,9 @@ def _save(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         form = SaveForm(teams=teams, initial=_first_words(request, at) | {"team": mine})
         return _save_page(request, form, request.GET.get("query", ""))
-    form = SaveForm(request.POST, teams=teams)
+    given = request.POST.copy()
+    given.setdefault("team", str(mine.pk))  # the workbench asks for a title only
+    form = SaveForm(given, teams=teams)
     query = request.POST.get("query", "")
     if not form.is_valid():
         return _save_page(request, form, query, status=REFUSED)
