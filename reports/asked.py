@@ -6,11 +6,10 @@ from datetime import datetime
 
 from django.http import QueryDict
 
+from planner import market
 from planner.forms import WorkbenchForm
-from planner.models import PastedConfig
+from planner.views import choices
 from reports.services import NamedWorkload
-
-DIGEST_LENGTH = 64
 
 
 class NotAWorkloadError(ValueError):
@@ -23,9 +22,7 @@ class NotAWorkloadError(ValueError):
 
 def read(query: QueryDict, *, at: datetime) -> NamedWorkload:
     """Raises `NotAWorkloadError` where a field of the workbench is refused."""
-    digest = query.get("config", "")
-    config = PastedConfig.find(digest, at) if len(digest) == DIGEST_LENGTH else None
-    form = WorkbenchForm.from_query(query, config=config)
+    form = WorkbenchForm.from_query(query, at=at, choices=choices(market.current(at)))
     if not form.is_valid():
         raise NotAWorkloadError(form)
-    return NamedWorkload(form.workload(), query=form.query_string())
+    return NamedWorkload(form.workload(), query=form.query_string(without=("page", "sort", "columns")))

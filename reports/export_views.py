@@ -70,5 +70,9 @@ def draft_export(request: HttpRequest, fmt: str) -> HttpResponse:
     try:
         question = asked.read(request.GET, at=at)
         comparison = services.answer_of(question, at=at)
+    except (asked.NotAWorkloadError, *services.UNSIZABLE):
+        message = _(
+            "This address describes no workload: open it in the workbench and mend what is marked there."
+        )
         return HttpResponse(message, content_type="text/plain; charset=utf-8", status=UNREADABLE)
     return _answer(sheets.of_draft(_("Draft"), [(question, comparison)]), fmt)

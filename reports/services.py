@@ -152,7 +152,9 @@ def _locked(plan: Plan, base_number: int) -> Plan:
 
 
 def newest(plan: Plan) -> PlanVersion:
-    version: PlanVersion = plan.versions.select_related("created_by").get(number=plan.latest_number)
+    version: PlanVersion = plan.versions.select_related("created_by", "plan__team").get(
+        number=plan.latest_number
+    )
     return version
 
 
