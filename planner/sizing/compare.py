@@ -70,7 +70,7 @@ def compare(
         kind=workload.kind,
         priced_at=setting.at,
         catalog_version=market.version,
-        workload=workload.model_dump(mode="json"),
+        workload=_as_computed(setting),
         model=describe_model(setting.arch),
         assumptions=assumptions(setting, weighed, candidates),
         candidates=candidates,
@@ -94,6 +94,13 @@ def one_candidate(setting: Setting, row: int) -> Candidate | Rejection:
     order = ranking.rank(standing(setting.workload, weighed))
     rank = int(np.flatnonzero(weighed.rows[order] == row)[0]) + 1
     return write_candidate(setting, weighed, row, rank=rank, derivations=True)
+
+
+def _as_computed(setting: Setting) -> dict[str, Any]:
+    """The workload with every default filled in, the engine's version too."""
+    document = setting.workload.model_dump(mode="json")
+    document["runtime"]["version"] = setting.runtime.version
+    return document
 
 
 def cheapest(setting: Setting, weighed: Weighed) -> int | None:

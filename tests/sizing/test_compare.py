@@ -1,0 +1,384 @@
+"""Filters in their order, classes, replicas and machines, on small markets."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from planner.sizing.compare import compare, one_candidate
+from planner.sizing.offers import Terms
+from planner.sizing.results import Candidate, Comparison, Rejection
+from planner.sizing.workload import (
+    BatchWorkload,
+    Concurrency,
+    Filters,
+    InputTokens,
+    ModelReference,
+    ServingWorkload,
+    Targets,
+)
+from tests.sizing.markets import Row, make_market, setting
+
+QWEN_32B = ModelReference(id="Qwen/Qwen2.5-32B-Instruct")
+LLAMA_70B = ModelReference(id="meta-llama/Llama-3.1-70B-Instruct")
+
+
+def compared(workload: ServingWorkload | BatchWorkload, *rows: Row, **options: Any) -> Comparison:
+    return compare(setting(workload, rows), engine_version="test", **options)
+
+
+def reasons(found: Comparison) -> dict[int, str]:
+    return {rejection.offer.offer_id: rejection.reason for rejection in found.rejected}
+
+
+def by_id(found: Comparison) -> dict[int, Candidate]:
+    return {candidate.offer.offer_id: candidate for candidate in found.candidates}
+
+
+def test_the_default_workload_runs_on_one_h100() -> None:
+    found = compared(ServingWorkload(), Row())
+    (candidate,) = found.candidates
+    assert (candidate.rank, candidate.class_, candidate.verdict) == (1, 1, "fits")
+    assert (candidate.replicas, candidate.gpus_per_replica, candidate.machines) == (1, 1, 1)
+    # By hand: 730 h × 2.49 + 100 GB × 0.08 + 50 GB × 0.09 = 1817.70 + 8.00 + 4.50.
+    assert candidate.monthly.total == Decimal("1830.20")
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (Filters(include=("L40S",)), "include"),
+        (Filters(exclude=("H100",)), "exclude"),
+        (Filters(regions=("osaka",)), "region"),
+        (Filters(providers=("other",)), "provider"),
+        (Filters(tiers=("spot",)), "tier"),
+        (Filters(price_per_month_maximum=1000), "price"),
+    ],
+)
+def test_each_filter_rejects_with_its_own_reason(filters: Filters, expected: str) -> None:
+    assert reasons(compared(ServingWorkload(filters=filters), Row())) == {1: expected}
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        Filters(include=("h100",)),
+        Filters(include=("H100-SXM5",)),
+        Filters(exclude=("L4",)),
+        Filters(regions=("JP",)),
+        Filters(regions=("Tokyo",)),
+        Filters(providers=("KNOWN",)),
+        Filters(price_per_month_maximum=1831),
+    ],
+)
+def test_filters_let_through_what_they_name(filters: Filters) -> None:
+    assert compared(ServingWorkload(filters=filters), Row()).candidates_total == 1
+
+
+def test_a_family_name_is_not_the_beginning_of_another() -> None:
+    found = compared(ServingWorkload(filters=Filters(exclude=("L4",))), Row("L40S"))
+    assert found.candidates_total == 1
+
+
+def test_memory_is_told_before_the_user_s_filters() -> None:
+    found = compared(ServingWorkload(model=LLAMA_70B, filters=Filters(regions=("osaka",))), Row())
+    assert reasons(found) == {1: "memory"}
+    (rejection,) = found.rejected
+    assert rejection.needed_bytes is not None
+    assert rejection.available_bytes is not None
+    assert rejection.needed_bytes > rejection.available_bytes
+    assert any(change["change"] == "weights_format" for change in rejection.what_would_help)
+
+
+def test_support_is_told_before_memory() -> None:
+    found = compared(ServingWorkload(model=LLAMA_70B, weights_format="gguf_q4_k_m"), Row())
+    assert reasons(found) == {1: "support"}
+    assert found.rejected[0].detail["source"]
+
+
+def test_a_context_beyond_the_model_is_refused_by_name() -> None:
+    found = compared(ServingWorkload(input_tokens=InputTokens(maximum=131_072)), Row())
+    assert found.rejected[0].detail == {"rule": "context_length", "asked": 132_072, "maximum": 131_072}
+
+
+def test_spot_is_refused_for_an_endpoint_that_cannot_be_interrupted() -> None:
+    workload = ServingWorkload(filters=Filters(tiers=("on_demand", "spot")))
+    found = compared(workload, Row(), Row(tier="spot", price="0.9"))
+    assert reasons(found) == {2: "interruption"}
+
+
+def test_spot_where_interruption_is_affordable_carries_expected_rework() -> None:
+    workload = ServingWorkload(interruptible=True, filters=Filters(tiers=("on_demand", "spot")))
+    found = compared(workload, Row(), Row(tier="spot", price="0.9"))
+    spot = by_id(found)[2]
+    assert found.candidates[0] == spot
+    rework = next(line for line in spot.monthly.lines if line.what == "rework")
+    assert rework.amount is not None
+    assert rework.amount > 0
+    assert "interruptible" in spot.warnings
+    assert any(assumption.name == "interruptions_per_hour" for assumption in found.assumptions)
+
+
+def test_estimated_prices_are_listed_only_when_asked_for() -> None:
+    estimated = Row(estimated=True)
+    assert reasons(compared(ServingWorkload(), estimated)) == {1: "price"}
+    assert compared(ServingWorkload(filters=Filters(estimated_prices=True)), estimated).candidates_total == 1
+
+
+def test_a_price_without_an_exchange_rate_is_not_ranked() -> None:
+    assert reasons(compared(ServingWorkload(), Row(currency="CNY"))) == {1: "currency"}
+
+
+def test_an_incomplete_total_is_shown_as_such_and_can_be_filtered_out() -> None:
+    row = Row(terms=Terms("unknown"))
+    found = compared(ServingWorkload(), row)
+    assert found.candidates[0].monthly.missing == ("storage", "egress")
+    assert "incomplete_price" in found.candidates[0].warnings
+    assert found.cheapest_offer_id is None
+    strict = ServingWorkload(filters=Filters(complete_prices_only=True))
+    assert reasons(compared(strict, row)) == {1: "incomplete_price"}
+
+
+def test_cheapest_is_complete_on_demand_fresh_and_no_floor() -> None:
+    found = compared(
+        ServingWorkload(),
+        Row(price="1.00", floor=True),
+        Row(price="1.10", observed_on=date(2026, 5, 1)),
+        Row(price="1.20", terms=Terms("unknown")),
+        Row(price="2.00"),
+        Row(price="2.10"),
+    )
+    assert found.cheapest_offer_id == 4
+
+
+def test_a_missed_target_puts_an_offer_below_and_says_by_how_much() -> None:
+    found = compared(ServingWorkload(targets=Targets(tpot_s=0.02)), Row("L40S", price="0.10"), Row())
+    assert [candidate.offer.offer_id for candidate in found.candidates] == [2, 1]
+    (miss,) = found.candidates[1].misses
+    assert miss.target == "tpot_s"
+    assert miss.got is not None
+    assert miss.got > miss.asked == 0.02
+    assert found.class_counts == {"1": 1, "2": 1, "3": 0}
+
+
+def test_a_budget_is_a_target() -> None:
+    found = compared(ServingWorkload(budget_per_month=1000), Row())
+    assert found.candidates[0].class_ == 2
+    assert found.candidates[0].misses[0].target == "budget_per_month"
+
+
+def test_when_nothing_meets_everything_the_smallest_change_is_named() -> None:
+    found = compared(ServingWorkload(budget_per_month=1600), Row())
+    assert found.smallest_change is not None
+    assert (found.smallest_change.change, found.smallest_change.candidates) == ("budget_per_month", 1)
+    assert found.smallest_change.value == 1900
+
+
+def test_the_smallest_change_may_be_a_narrower_format() -> None:
+    found = compared(
+        ServingWorkload(model=LLAMA_70B, targets=Targets(ttft_s="none", tpot_s="none")), Row("H200-SXM")
+    )
+    assert found.smallest_change is not None
+    assert (found.smallest_change.change, found.smallest_change.value) == ("weights_format", "fp8")
+
+
+def test_a_relaxed_target_of_the_smallest_change_really_gives_candidates() -> None:
+    found = compared(ServingWorkload(targets=Targets(tpot_s=0.001)), Row(), Row("L40S"))
+    change = found.smallest_change
+    assert change is not None
+    assert change.change == "tpot_s"
+    relaxed = ServingWorkload(targets=Targets(tpot_s=float(change.value)))
+    assert compared(relaxed, Row(), Row("L40S")).class_counts["1"] >= change.candidates
+
+
+def test_a_replica_takes_the_least_gpus_that_fit() -> None:
+    found = compared(
+        ServingWorkload(model=LLAMA_70B, targets=Targets(ttft_s="none", tpot_s="none")), Row(count=8)
+    )
+    assert found.candidates[0].gpus_per_replica == 4
+    assert found.candidates[0].layout.tp == 4
+
+
+def test_a_target_only_more_gpus_can_meet_takes_more() -> None:
+    slow = compared(ServingWorkload(targets=Targets(tpot_s="none")), Row("L4", count=8)).candidates[0]
+    fast = compared(ServingWorkload(targets=Targets(tpot_s=0.03)), Row("L4", count=8)).candidates[0]
+    assert slow.gpus_per_replica < fast.gpus_per_replica
+    assert fast.class_ == 1
+    assert {"more_devices_for_speed", "tp_over_pcie"} <= set(fast.warnings)
+
+
+def test_machines_hold_several_replicas_and_idle_gpus_are_told() -> None:
+    workload = ServingWorkload(
+        model=QWEN_32B, concurrency=Concurrency(average=100, peak=400), replicas_minimum=3
+    )
+    found = compared(workload, Row(count=8, price="20"))
+    candidate = found.candidates[0]
+    used = candidate.replicas * candidate.gpus_per_replica
+    assert candidate.replicas >= 3
+    assert candidate.machines == -(-used // 8)
+    assert candidate.idle_gpus == candidate.machines * 8 - used
+    gpu = candidate.monthly.lines[0]
+    assert gpu.amount == Decimal(20) * 730 * candidate.machines
+
+
+def test_more_load_never_takes_fewer_replicas() -> None:
+    counts = []
+    for peak in (8, 64, 512, 4096):
+        workload = ServingWorkload(concurrency=Concurrency(average=peak / 4, peak=peak))
+        counts.append(compared(workload, Row()).candidates[0].replicas)
+    assert counts == sorted(counts)
+    assert counts[-1] > counts[0]
+
+
+def test_the_peak_load_is_within_the_targets_in_class_one() -> None:
+    workload = ServingWorkload(concurrency=Concurrency(average=50, peak=500))
+    found = compared(workload, Row(), Row("L40S"), Row("A100-SXM4-80GB"), Row("RTX4090"))
+    assert found.class_counts["1"] >= 1
+    for candidate in found.candidates:
+        if candidate.class_ != 1:
+            continue
+        assert candidate.speed is not None
+        peak = candidate.speed.peak
+        assert not peak.overloaded
+        assert peak.ttft_s is not None
+        assert peak.tpot_s is not None
+        assert peak.ttft_s.value <= 1.001
+        assert peak.tpot_s.value <= 0.05005
+        assert peak.concurrency == pytest.approx(500, rel=0.01)
+
+
+def test_memory_at_peak_stays_within_what_is_usable() -> None:
+    workload = ServingWorkload(concurrency=Concurrency(average=50, peak=500))
+    for candidate in compared(workload, Row(), Row("L40S"), Row("L4", count=4)).candidates:
+        memory = candidate.memory
+        parts = (
+            memory.weights_bytes + memory.activation_bytes + memory.overhead_bytes + memory.kv_needed_bytes
+        )
+        assert memory.needed_bytes == parts
+        assert (
+            memory.needed_bytes + memory.headroom_bytes
+            <= memory.usable_bytes + memory.kv_bytes_per_token * 16
+        )
+
+
+def test_a_rate_wins_over_the_concurrency() -> None:
+    found = compared(ServingWorkload(request_rate_per_s=2), Row())
+    speed = found.candidates[0].speed
+    assert speed is not None
+    assert speed.typical.request_rate_per_s == pytest.approx(2, rel=0.01)
+    assert speed.peak.request_rate_per_s == pytest.approx(8, rel=0.01)
+    assert any(assumption.name == "peak_to_average_rate" for assumption in found.assumptions)
+
+
+def test_cost_per_million_tokens_is_the_total_over_the_tokens_of_the_month() -> None:
+    candidate = compared(ServingWorkload(request_rate_per_s=2), Row()).candidates[0]
+    requests = candidate.speed.typical.request_rate_per_s * 3600 * 24 * 30.4167  # type: ignore[union-attr, operator]
+    by_hand = float(candidate.monthly.total) * 1e6 / (requests * 1300)
+    per_million = candidate.per_million_tokens
+    assert float(per_million.all) == pytest.approx(by_hand, abs=6e-5)  # type: ignore[arg-type]
+    assert float(per_million.output) == pytest.approx(by_hand * 1300 / 300, abs=6e-5)  # type: ignore[arg-type]
+    assert per_million.at_full_use < per_million.all  # type: ignore[operator]
+
+
+def test_a_slice_of_a_gpu_has_its_share_and_is_marked() -> None:
+    found = compared(ServingWorkload(), Row("A10", fraction=1 / 3), Row("A10"))
+    assert reasons(found) == {1: "memory"}
+    half = compared(
+        ServingWorkload(weights_format="int4_awq"), Row("A100-SXM4-80GB", fraction=0.5)
+    ).candidates[0]
+    assert "fraction" in half.warnings
+    assert half.layout.tp == 1
+
+
+def test_a_batch_job_fills_its_machines_and_meets_its_deadline() -> None:
+    found = compared(BatchWorkload(request_count=2_000_000), Row(count=8, price="20"))
+    candidate = found.candidates[0]
+    assert candidate.batch is not None
+    assert candidate.batch.meets_deadline
+    assert candidate.batch.hours.value <= 12
+    assert candidate.idle_gpus == 0
+    assert candidate.batch.spot_eligible
+
+
+def test_a_batch_job_costs_its_hours_once_for_each_start() -> None:
+    workload = BatchWorkload(storage_gb=0, egress_gb_per_month=0)
+    candidate = compared(workload, Row(price="3.60")).candidates[0]
+    assert candidate.batch is not None
+    assert candidate.batch.cost is not None
+    runs = Decimal("30.4167")
+    assert abs(candidate.monthly.total / runs - candidate.batch.cost) < Decimal("0.01")
+    assert float(candidate.batch.cost) == pytest.approx(3.6 * candidate.batch.hours.value, rel=0.01)
+
+
+def test_objectives_order_by_what_they_name() -> None:
+    rows = (Row("L40S", price="0.5"), Row("H100-SXM5", price="2.5"), Row("B200-SXM", price="6"))
+    loose = Targets(ttft_s="none", tpot_s="none")
+    cost = compared(ServingWorkload(targets=loose), *rows)
+    tpot = compared(ServingWorkload(targets=loose, objective="tpot"), *rows)
+    assert [c.offer.accelerator for c in cost.candidates] == ["L40S", "H100-SXM5", "B200-SXM"]
+    assert [c.offer.accelerator for c in tpot.candidates] == ["B200-SXM", "H100-SXM5", "L40S"]
+
+
+def test_more_ram_then_more_vcpu_then_a_newer_price_win_ties() -> None:
+    found = compared(
+        ServingWorkload(),
+        Row(price="2.49", ram_gib=64),
+        Row(price="2.50", ram_gib=256, vcpu=8),
+        Row(price="2.50", ram_gib=256, vcpu=32, observed_on=date(2026, 10, 1)),
+        Row(price="2.50", ram_gib=256, vcpu=32, observed_on=date(2026, 11, 2)),
+    )
+    assert [c.offer.offer_id for c in found.candidates] == [4, 3, 2, 1]
+
+
+def test_a_page_continues_the_ranks() -> None:
+    rows = [Row(price=f"{2 + number / 10:.2f}") for number in range(9)]
+    found = compared(ServingWorkload(), *rows, limit=3, offset=4)
+    assert [c.rank for c in found.candidates] == [5, 6, 7]
+    assert [c.offer.offer_id for c in found.candidates] == [5, 6, 7]
+    assert found.candidates_total == 9
+
+
+def test_the_rejected_are_bounded_and_no_reason_is_crowded_out() -> None:
+    rows = [Row("RTX3070")] * 30 + [Row(tier="reserved")] * 2
+    found = compared(ServingWorkload(), *rows, rejected_limit=6)
+    assert len(found.rejected) == 6
+    assert {rejection.reason for rejection in found.rejected} == {"memory", "tier"}
+    assert found.rejected_counts == {"memory": 30, "tier": 2}
+    assert len(compared(ServingWorkload(), *rows, rejected_limit=None).rejected) == 32
+
+
+def test_an_empty_market_is_an_answer() -> None:
+    found = compared(ServingWorkload())
+    assert (found.candidates_total, found.smallest_change, found.rejected) == (0, None, ())
+
+
+def test_one_candidate_explains_every_figure() -> None:
+    made = setting(ServingWorkload(), [Row(price="9"), Row()])
+    candidate = one_candidate(made, 0)
+    assert isinstance(candidate, Candidate)
+    assert candidate.rank == 2
+    assert {"weights_bytes", "kv_room_tokens", "monthly_total", "gpu_line", "per_million_tokens"} <= set(
+        candidate.derivations
+    )
+
+
+def test_one_rejected_offer_says_what_would_help() -> None:
+    rejection = one_candidate(setting(ServingWorkload(model=LLAMA_70B), [Row()]), 0)
+    assert isinstance(rejection, Rejection)
+    assert rejection.what_would_help
+
+
+def test_an_answer_survives_its_own_json() -> None:
+    found = compared(ServingWorkload(), Row(), Row("RTX3070"))
+    again = Comparison.model_validate_json(found.model_dump_json(by_alias=True))
+    assert again.model_dump_json(by_alias=True) == found.model_dump_json(by_alias=True)
+
+
+def test_the_market_of_a_test_is_whole() -> None:
+    market = make_market([Row(), Row("L40S", count=2)])
+    assert len(market) == 2
+    assert market.position(2) == 1
+    assert market.position(3) is None
