@@ -6,7 +6,9 @@ the field in the field's own unit.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Self
 from urllib.parse import quote, urlencode
 
@@ -25,6 +27,7 @@ from planner.fields import (
     WordField,
     plain_digits,
 )
+from planner.models import PastedConfig
 from planner.sizing.workload import BatchWorkload, ServingWorkload, Workload
 
 _ADAPTER: TypeAdapter[ServingWorkload | BatchWorkload] = TypeAdapter(Workload)
@@ -168,19 +171,19 @@ class WorkbenchForm(forms.Form):
     # How the table is looked at; no part of the workload
     sort = WordField(max_length=40, widget=forms.HiddenInput())
     page = WordField(max_length=6, widget=forms.HiddenInput())
-    columns = WordField(max_length=400, widget=forms.HiddenInput())
+    columns = NamesField(typed=True)
 
     @classmethod
     def from_query(
         cls,
         query: QueryDict | None = None,
         *,
+        at: datetime | None = None,
         choices: Choices | None = None,
-        config: dict[str, Any] | None = None,
     ) -> Self:
         """A bound form from a query string or a post; what is absent has its default, what is unknown is ignored.
 
-        ``config`` is the pasted configuration that the digest in ``query`` stands for, if it is still kept.
+        A digest in ``query`` stands for a pasted configuration; with ``at``, only if it is still kept then.
         """
         given = query if query is not None else QueryDict()
         data: MultiValueDict[str, str] = MultiValueDict()
@@ -194,12 +197,15 @@ class WorkbenchForm(forms.Form):
                 data.setlist(key, values)
             else:
                 data.setlist(key, [default] if default else [])
-        return cls(data, choices=choices, config=config)
+        return cls(data, at=at, choices=choices)
 
-    def __init__(self, *args: Any, choices: Choices | None = None, config: dict[str, Any] | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, at: datetime | None = None, choices: Choices | None = None, **kwargs: Any
+    ) -> None:
         kwargs.setdefault("auto_id", "f-%s")
         super().__init__(*args, **kwargs)
-        self.pasted = config
+        self.at = at
+        self.pasted: dict[str, Any] | None = None
         self._workload: ServingWorkload | BatchWorkload | None = None
         if choices is not None:
             self._offer(choices)
@@ -217,6 +223,8 @@ class WorkbenchForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
+        if cleaned.get("config"):
+            self.pasted = PastedConfig.find(cleaned["config"], self.at) if self.at else _kept(cleaned["config"])
         if cleaned.get("config") and self.pasted is None:
             self.add_error(
                 "model",
@@ -340,6 +348,11 @@ class WorkbenchForm(forms.Form):
         """Whether any of these fields differs from its default: a folded group with news stands open."""
         query = QueryDict(self.query_string())
         return any(_key(name) in query for name in names) or any(name in self.errors for name in names)
+
+
+def _kept(digest: str) -> dict[str, Any] | None:
+    kept = PastedConfig.objects.filter(digest=digest).first()
+    return json.loads(kept.text) if kept else None
 
 
 def _key(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
@@ -216,6 +216,7 @@ def _segment(role: str, label: str, size: int, start: int, drawn: int, total: in
 # Derivations ------------------------------------------------------------------------------------------------
 
 UNITS_IN_GIB = ("B", "bytes", "byte")
+"""Spellings of the unit byte in derivations."""
 
 
 @dataclass(frozen=True)
@@ -389,6 +390,13 @@ def _bill_line(candidate: Candidate, number: int) -> BillLineView:
     )
 
 
+def model_label(name: str, parameters: int | None, attention: str, licence: str | None, *, is_sized: bool) -> str:
+    """What the list of suggestions says beside a name."""
+    size = f"{parameters / 1e9:,.1f}B" if parameters else ""
+    words = [size, attention, licence or "", "" if is_sized else _("not sized yet")]
+    return " · ".join(word for word in words if word)
+
+
 def candidate_view(candidate: Candidate, columns: Iterable[Column], *, language: str) -> CandidateView:
     offer = candidate.offer
     name = offer.region_name_ja if language == "ja" and offer.region_name_ja else offer.region_name
@@ -479,6 +487,11 @@ def _shortfall(rejection: Rejection) -> float:
     return rejection.needed_bytes - rejection.available_bytes
 
 
+def rejected(rejection: Rejection, language: str) -> dict[str, Any]:
+    """One rejected offer by itself."""
+    return {"reason": wording.reason(rejection.reason), "row": _rejected(rejection, language)}
+
+
 def _rejected(rejection: Rejection, language: str) -> RejectedView:
     offer = rejection.offer
     name = offer.region_name_ja if language == "ja" and offer.region_name_ja else offer.region_name
@@ -512,7 +525,26 @@ class Answer:
     rows: tuple[CandidateView, ...]
     rejected: tuple[RejectedGroup, ...]
     change: str = ""
-    carrying: tuple[Any, ...] = field(default=())
+
+    @property
+    def model_line(self) -> str:
+        """What was understood of the model, and under which engine."""
+        model, workload = self.comparison.model, self.comparison.workload
+        runtime = workload.get("runtime", {})
+        return _("%(model)s: %(parameters)s parameters, %(layers)s layers, %(attention)s attention; source: %(source)s. Engine %(runtime)s, version %(version)s.") % {
+            "model": model.get("name"),
+            "parameters": significant(float(model.get("parameters") or 0)),
+            "layers": model.get("layers"),
+            "attention": model.get("attention") or "–",
+            "source": model.get("source"),
+            "runtime": wording.RUNTIMES.get(str(runtime.get("name")), runtime.get("name")),
+            "version": runtime.get("version") or _("newest"),
+        }
+
+    @property
+    def title_hint(self) -> str:
+        name = str(self.comparison.model.get("name", "")).rpartition("/")[2]
+        return f"{name}, {wording.word('kind', self.comparison.kind)}"
 
     @property
     def best(self) -> CandidateView | None:

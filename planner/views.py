@@ -2,22 +2,279 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+from django.utils.translation import get_language
+from django.views.decorators.http import require_http_methods, require_safe
+
+from planner import architectures, charts, columns, market, presenters, runtimes, services, wording
+from planner.examples import EXAMPLES
+from planner.forms import Choices, WorkbenchForm
+from planner.models import PastedConfig
+from planner.sizing import config_reader
+from planner.sizing.architecture import ModelError
+from planner.sizing.offers import Market
+from planner.sizing.results import Candidate
+from planner.sizing.runtime import UnknownRuntime
+
+ROWS_PER_PAGE = 50
+PAGE_MAXIMUM = 100_000
+REJECTED_ROWS = 200
+SUGGESTIONS = 12
+TEXT_MAXIMUM = 256 * 1024
+UNPROCESSABLE = 422
 
 
 @require_safe
 def start(request: HttpRequest) -> HttpResponse:
-    return render(request, "planner/start.html")
+    return render(request, "planner/start.html", {"examples": EXAMPLES, "form": WorkbenchForm.from_query()})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def workbench(request: HttpRequest) -> HttpResponse:
+    """The whole page, or the answer alone for a form that refines itself; a post leads to its canonical link."""
+    at = timezone.now()
+    given = request.POST if request.method == "POST" else request.GET
+    form = WorkbenchForm.from_query(given, at=at, choices=choices(market.current(at)))
+    if request.method == "POST":
+        return _to_canonical(request, form, at)
+    answer = _answer(form, at) if form.is_valid() else None
+    is_fragment = bool(request.htmx) and not request.htmx.history_restore_request  # type: ignore[attr-defined]
+    context = _context(form, answer, at)
+    if is_fragment:
+        return _fragment(request, form, context)
+    response = render(request, "planner/workbench.html", context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def _fragment(request: HttpRequest, form: WorkbenchForm, context: dict[str, Any]) -> HttpResponse:
+    """The answer, with the messages of all fields beside it. A refused form leaves the last answer standing."""
+    response = render(request, "planner/_refined.html", context)
+    patch_vary_headers(response, ["HX-Request"])
+    if context["answer"] is None:
+        response["HX-Reswap"] = "none"
+        response["HX-Push-Url"] = "false"
+        return response
+    address = _address(form.query_string(page=_page_text(form)))
+    is_same = request.htmx.current_url_abs_path == address  # type: ignore[attr-defined]
+    response["HX-Push-Url"] = "false" if is_same else address
+    return response
+
+
+def _page_text(form: WorkbenchForm) -> str | None:
+    page = _page(form)
+    return str(page) if page > 1 else None
+
+
+def _address(query: str) -> str:
+    path = reverse("planner:workbench")
+    return f"{path}?{query}" if query else path
+
+
+def _to_canonical(request: HttpRequest, form: WorkbenchForm, at: datetime) -> HttpResponse:
+    """A valid form becomes its link; a refused one comes back as it was typed, with its messages."""
+    text = request.POST.get("config_text", "")
+    if text.strip():
+        try:
+            kept = _keep_config(text, at)
+        except (ModelError, ValueError) as refused:
+            return _refused(request, form, at, text, model_message(refused))
+        return _see_other(form.query_string(config=kept.digest, without=("page",)))
+    if not form.is_valid():
+        return _refused(request, form, at, "", "")
+    return _see_other(form.query_string(without=("page",)))
+
+
+def _see_other(query: str) -> HttpResponse:
+    response = HttpResponseRedirect(_address(query))
+    response.status_code = 303
+    return response
+
+
+def _refused(request: HttpRequest, form: WorkbenchForm, at: datetime, text: str, message: str) -> HttpResponse:
+    form.is_valid()
+    context = _context(form, None, at) | {"config_text": text[:TEXT_MAXIMUM], "config_error": message}
+    return render(request, "planner/workbench.html", context, status=UNPROCESSABLE)
+
+
+def _keep_config(text: str, at: datetime) -> PastedConfig:
+    """Read a pasted ``config.json`` fully before it is stored. Raises ``ModelError`` or ``ValueError``."""
+    document = config_reader.parse(text)
+    config_reader.read(document, name="config.json", source="config.json as pasted")
+    return PastedConfig.keep(document, at)
+
+
+def _context(form: WorkbenchForm, answer: dict[str, Any] | None, at: datetime) -> dict[str, Any]:
+    query = form.query_string(without=("page",))
+    return {
+        "form": form,
+        "answer": answer,
+        "query": query,
+        "plain_query": form.query_string(without=("page", "sort", "columns")),
+        "address": _address(query),
+        "priced_at": at.isoformat(),
+        "at": at,
+        "without_config": form.query_string(config=None, without=("page",)),
+        "open": _open_groups(form),
+        "versions": runtimes.versions(str(form.data.get("runtime", ""))),
+        "columns_all": columns.for_kind(str(form.data.get("kind", ""))),
+        "config_digest": form.cleaned_data.get("config", "") if form.is_bound and form.is_valid() else "",
+    }
+
+
+FOLDED = {
+    "engine": ("batched", "seqs", "utilization", "revision"),
+    "load": ("rate", "hit"),
+    "targets": ("headroom", "budget"),
+    "schedule": ("starts", "interruptible", "tiers"),
+    "filters": ("regions", "providers", "include", "exclude", "price_max", "complete"),
+}
+
+
+def _open_groups(form: WorkbenchForm) -> dict[str, bool]:
+    """A folded group stands open where it holds something other than its defaults."""
+    return {group: form.is_changed(*names) for group, names in FOLDED.items()}
+
+
+def _answer(form: WorkbenchForm, at: datetime) -> dict[str, Any] | None:
+    """What the market answers, ready for the sheet; None where the model or engine is refused (said at its field)."""
+    page = _page(form)
+    sort = form.cleaned_data.get("sort") or None
+    try:
+        comparison = services.compare(
+            form.workload(),
+            at=at,
+            limit=ROWS_PER_PAGE,
+            offset=(page - 1) * ROWS_PER_PAGE,
+            sort=sort if sort in columns.SORTS else None,
+            rejected_limit=REJECTED_ROWS,
+        )
+    except UnknownRuntime as refused:
+        form.add_error("version", wording.unknown_version(refused.params))
+        return None
+    except ModelError as refused:
+        form.add_error("model", model_message(refused))
+        return None
+    keys = form.cleaned_data.get("columns") or ()
+    language = get_language() or "en"
+    view = presenters.answer(comparison, column_keys=keys, language=language)
+    chart = charts.cost_speed(comparison)
+    first = (page - 1) * ROWS_PER_PAGE + 1
+    last = first + len(view.rows) - 1
+    return {
+        "view": view,
+        "comparison": comparison,
+        "chart": chart,
+        "chart_svg": charts.render_svg(chart, language) if chart else "",
+        "chart_data": charts.plotly(chart) if chart else None,
+        "sort": sort if sort in columns.SORTS else "",
+        "sorts": [_sorted_link(form, column.key, column.sort) for column in view.columns],
+        "first": first,
+        "last": last,
+        "page": page,
+        "previous": form.query_string(page=str(page - 1) if page > 2 else None) if page > 1 else None,
+        "next": form.query_string(page=str(page + 1)) if last < comparison.candidates_total else None,
+        "chosen_keys": {column.key for column in view.columns},
+    }
+
+
+def _sorted_link(form: WorkbenchForm, key: str, sort: str | None) -> dict[str, str]:
+    query = "" if sort is None else form.query_string(sort=sort, page=None)
+    return {"key": key, "sort": sort or "", "query": query}
+
+
+def _page(form: WorkbenchForm) -> int:
+    text = str(form.data.get("page", "") or "")
+    return min(max(int(text), 1), PAGE_MAXIMUM) if text.isascii() and text.isdigit() else 1
+
+
+def model_message(refused: Exception) -> str:
+    """Why a model cannot be sized, in the reader's language where there are words for it."""
+    return wording.model_refusal(getattr(refused, "code", ""), getattr(refused, "params", {}), str(refused))
 
 
 @require_safe
-def workbench(request: HttpRequest) -> HttpResponse:
-    return render(request, "planner/workbench.html")
+def candidate(request: HttpRequest, offer_id: int) -> HttpResponse:
+    """One candidate in full: split, speed, bill, and how each figure came about."""
+    at = timezone.now()
+    form = WorkbenchForm.from_query(request.GET, at=at)
+    if not form.is_valid():
+        return HttpResponseRedirect(_address(form.query_string()))
+    try:
+        found = services.candidate(form.workload(), at=at, offer_id=offer_id)
+    except (ModelError, UnknownRuntime):
+        return HttpResponseRedirect(_address(form.query_string()))
+    except services.UnknownOffer:
+        raise Http404 from None
+    language = get_language() or "en"
+    context = {
+        "back": _address(form.query_string()),
+        "query": form.query_string(without=("page", "sort", "columns")),
+        "row": presenters.candidate_view(found, (), language=language) if isinstance(found, Candidate) else None,
+        "rejected": None if isinstance(found, Candidate) else presenters.rejected(found, language),
+        "plain_query": form.query_string(without=("page", "sort", "columns")),
+        "is_whole": True,
+    }
+    template = "planner/_candidate.html" if request.htmx else "planner/candidate.html"  # type: ignore[attr-defined]
+    response = render(request, template, context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@require_safe
+def models(request: HttpRequest) -> HttpResponse:
+    """Suggestions for the model that is being typed."""
+    text = (request.GET.get("q") or request.GET.get("model") or "")[:200]
+    found = architectures.search(text, SUGGESTIONS)
+    listed = [
+        {
+            "id": entry.id,
+            "label": presenters.model_label(
+                entry.id,
+                architectures.counted_parameters(entry),
+                entry.attention_kind,
+                entry.licence,
+                is_sized=entry.architecture is not None,
+            ),
+        }
+        for entry in found
+    ]
+    return render(request, "planner/_models.html", {"found": listed})
 
 
 @require_safe
 def components(request: HttpRequest) -> HttpResponse:
     """Every part of the design system on one page, to be looked at in both themes."""
     return render(request, "planner/components.html")
+
+
+@lru_cache(maxsize=4)
+def choices(current: Market) -> Choices:
+    """What the filters may name, from the market as it is."""
+    regions = {word: word for words in current.regions for word in words}
+    names = {
+        facts.provider: facts.provider_name
+        for facts in (current.facts(row, datetime.max.date()) for row in _first_rows(current))
+    }
+    return Choices(
+        providers=tuple(sorted(names.items(), key=lambda item: item[1].casefold())),
+        accelerators=tuple(sorted(set(current.accelerators))),
+        regions=regions,
+    )
+
+
+def _first_rows(current: Market) -> list[int]:
+    """One row of each provider."""
+    seen: dict[int, int] = {}
+    for row, provider in enumerate(current.provider_index.tolist()):
+        seen.setdefault(provider, row)
+    return list(seen.values())
+

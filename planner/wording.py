@@ -121,7 +121,7 @@ WARNINGS: dict[str, Text] = {
     "tp_over_pcie": _("The GPUs of one replica talk over PCIe; splitting over it slows every step."),
     "format_saves_memory_only": _("This GPU does not compute in this format: it saves memory and bandwidth, not compute time."),
     "weights_just_fit": _("Weights fit, but little memory is left for the KV cache."),
-    "context_never_tested": _("The longest context is beyond what the model was trained for."),
+    "context_never_tested": _("No measurement with a context this long stands behind the estimate."),
     "context_beyond_model": _("The longest context is beyond what the model was trained for."),
     "stale_price": _("The price is older than 180 days."),
     "floor_price": _("A marketplace's lowest asking price, not a list price."),
@@ -131,6 +131,13 @@ WARNINGS: dict[str, Text] = {
     "longest_does_not_fit": _("One request of the longest length does not fit beside the weights."),
     "fraction": _("A slice of a GPU: its share of speed is assumed to equal its share of memory."),
     "rate_wins": _("Both a rate and a concurrency were given: the rate is used."),
+    "more_devices_for_speed": _("Fewer GPUs would fit; more are used to reach the latency target."),
+    "kv_offload_not_counted": _("KV offload to host memory is not counted yet."),
+    "price_stale": _("The price is older than 180 days."),
+    "price_floor": _("A marketplace's lowest asking price, not a list price."),
+    "price_estimated": _("The source estimates this price."),
+    "price_incomplete": _("A line of the bill has no known price: the total is at least what is shown."),
+    "interruptible": _("Can be taken away at any time; the expected rework is in the bill."),
 }
 
 MISSING: dict[str, Text] = {"storage": _("storage"), "egress": _("transfer out"), "gpu": _("machines"), "rework": _("rework")}
@@ -164,6 +171,8 @@ CHANGES: dict[str, Text] = {
     "memory_bytes": _("%(to)s of memory per GPU"),
     "runtime": _("%(to)s as the runtime"),
     "replicas_minimum": _("at least %(to)s replicas"),
+    "maximum_tokens": _("at most %(to)s tokens per request"),
+    "tp": _("%(to)s GPUs per replica"),
     "request_rate_per_s": _("at most %(to)s requests per second"),
 }
 
@@ -268,8 +277,87 @@ def rejection_detail(reason_code: str, detail: Mapping[str, Any]) -> str:
     """What the core noted beside a reason, as "name: value"; the rule's own code is worded where it is known."""
     rule = detail.get("rule")
     if rule is not None and str(rule) in RULES:
-        return str(RULES[str(rule)]) % {key: _shown(key, value) for key, value in detail.items()}
+        words = {key: _shown(key, value) for key, value in detail.items()}
+        words["runtime"] = RUNTIMES.get(words.get("runtime", ""), words.get("runtime", ""))
+        return str(RULES[str(rule)]) % words
+    if reason_code in ("tier", "interruption") and "tier" in detail:
+        return word("tier", detail["tier"])
+    if reason_code == "currency" and "currency" in detail:
+        return str(detail["currency"])
+    if reason_code in DETAIL_SAYS_NOTHING:
+        return ""
     return ", ".join(f"{_bare(str(key))} {_shown(str(key), value)}" for key, value in detail.items())
 
 
-RULES: dict[str, Text] = {}
+DETAIL_SAYS_NOTHING = frozenset({"memory", "overload"})
+RUNTIMES = {"vllm": "vLLM", "sglang": "SGLang", "tensorrt_llm": "TensorRT-LLM", "llama_cpp": "llama.cpp"}
+
+
+def class_word(number: int) -> str:
+    return str(CLASSES.get(number, number))
+
+
+def unknown_version(params: Mapping[str, Any]) -> str:
+    """No such engine version: what is accepted is said."""
+    return str(
+        _("“%(version)s” is no version we know; write for example %(known)s, or leave it empty for the newest.")
+    ) % {"version": params.get("version") or "", "known": ", ".join(list(params.get("known", ()))[-3:])}
+
+
+def model_refusal(code: str, params: Mapping[str, Any], fallback: str) -> str:
+    """Why a model cannot be sized."""
+    if code == "unknown_model":
+        suggestions = ", ".join(str(name) for name in params.get("suggestions", ()))
+        if suggestions:
+            return str(_("“%(name)s” is not among the shipped models. Near to it: %(suggestions)s. Or paste its config.json.")) % {
+                "name": params.get("name", ""), "suggestions": suggestions}  # fmt: skip
+        return str(_("“%(name)s” is not among the shipped models. Paste its config.json.")) % {"name": params.get("name", "")}
+    sentence = REFUSALS.get(code)
+    if sentence is None:
+        return fallback
+    words = {"key": "", "low": "", "high": "", "name": "", "kind": "", "model": "", "value": ""} | dict(params)
+    if code == "config_out_of_range" and not {"low", "high"} <= set(params):
+        return fallback
+    if code == "unsupported_architecture" and not params.get("kind"):
+        return str(_("Models of the kind “%(name)s” cannot be sized yet.")) % words
+    return str(sentence) % words
+
+
+CLASSES: dict[int, Text] = {1: _("meet every target"), 2: _("miss a target"), 3: _("tight in memory")}
+
+REFUSALS: dict[str, Text] = {
+    "not_sized": _("%(model)s is known, but its kind of attention (%(kind)s) cannot be sized yet."),
+    "unsupported_architecture": _("“%(name)s” cannot be sized yet: %(kind)s."),
+    "config_too_large": _("This config.json is larger than 64 kB or has too many values."),
+    "config_encoding": _("This config.json is not UTF-8."),
+    "config_too_deep": _("This config.json is nested deeper than 32 levels."),
+    "config_not_json": _("This is not valid JSON: paste the whole config.json, from { to }."),
+    "config_not_object": _("A config.json is one JSON object: it begins with { and ends with }."),
+    "config_not_finite": _("This config.json holds %(value)s, which is no number."),
+    "config_duplicate_key": _("This config.json has the key “%(key)s” twice."),
+    "config_wrong_type": _("“%(key)s” in this config.json has a value of the wrong kind."),
+    "config_out_of_range": _("“%(key)s” in this config.json must be from %(low)s to %(high)s."),
+    "config_missing_key": _("“%(key)s” is missing in this config.json."),
+}
+
+RULES: dict[str, Text] = {
+    "context_length": _("the longest request has %(asked)s tokens, the model takes %(maximum)s"),
+    "format_not_on_device": _("%(runtime)s %(version)s does not run %(weights_format)s on %(device)s"),
+    "format_not_supported": _("%(runtime)s %(version)s does not run %(weights_format)s"),
+    "format_needs_newer_version": _("%(weights_format)s needs %(runtime)s %(needs_version)s or newer"),
+    "kv_format_not_supported": _("%(runtime)s %(version)s has no KV cache in %(kv_format)s"),
+    "kv_format_not_on_device": _("%(runtime)s %(version)s has no KV cache in %(kv_format)s on %(device)s"),
+    "model_needs_newer_version": _("this model needs %(runtime)s %(needs_version)s or newer"),
+    "device_not_supported": _("%(runtime)s %(version)s does not run on %(device)s"),
+    "unknown_rate": _("no compute rate of %(device)s is known for %(weights_format)s"),
+    "not_sized": _("this kind of model cannot be sized there yet"),
+    "layers": _("%(layers)s layers do not divide by %(pp)s"),
+    "vocabulary": _("a vocabulary of %(vocabulary)s does not divide by %(tp)s"),
+    "heads": _("%(heads)s attention heads do not divide by %(tp)s"),
+    "kv_heads": _("%(kv_heads)s KV heads do not divide by %(tp)s"),
+    "experts": _("%(experts)s experts do not divide by %(ep)s"),
+    "intermediate": _("an MLP width of %(intermediate)s does not divide by %(tp)s"),
+    "quantised_group": _("an MLP width of %(intermediate)s over %(tp)s GPUs does not divide into groups of %(group)s"),
+    "estimated": _("the source only estimates its price"),
+    "maximum": _("%(got)s a month, asked for at most %(asked)s"),
+}

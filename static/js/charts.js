@@ -1,0 +1,116 @@
+// Draws the charts whose figures stand in the page as JSON, in the colours of the page's theme.
+(function () {
+  "use strict";
+  const library = document.currentScript.dataset.plotly;
+  let loading = null;
+
+  function load() {
+    if (!loading) {
+      loading = new Promise(function (resolve, reject) {
+        const script = document.createElement("script");
+        script.src = library;
+        script.onload = resolve;
+        script.onerror = reject;
+        document.head.append(script);
+      });
+    }
+    return loading;
+  }
+
+  // A custom property that holds light-dark() is only resolved where it is used as a colour.
+  function colours(element) {
+    const probe = document.createElement("span");
+    element.append(probe);
+    const names = ["ink", "ink-2", "hairline", "accent", "fits", "tight", "bad", "surface", "paper", "rule"];
+    const found = {};
+    for (const name of names) {
+      probe.style.color = "var(--" + name + ")";
+      found[name] = getComputedStyle(probe).color;
+    }
+    probe.remove();
+    return found;
+  }
+
+  const marks = {
+    meets: function (c) { return { color: c.fits, size: 8, symbol: "circle" }; },
+    misses: function (c) { return { color: c["ink-2"], size: 8, symbol: "circle-open", line: { width: 1.4 } }; },
+    tight: function (c) { return { color: c.tight, size: 9, symbol: "diamond-open", line: { width: 1.4 } }; },
+  };
+
+  function themed(figure, element) {
+    const c = colours(element);
+    const narrow = element.clientWidth < 520;
+    const font = { family: getComputedStyle(element).fontFamily, size: 12, color: c["ink-2"] };
+    const axis = {
+      gridcolor: c.hairline, linecolor: c.rule, zeroline: false, ticks: "", automargin: true, fixedrange: true,
+      tickfont: font, tickformat: ",~r", nticks: narrow ? 5 : 8,
+    };
+    const layout = figure.layout;
+    const target = layout.meta || {};
+    const shapes = [];
+    const annotations = [];
+    if (target.target) {
+      const y = layout.yaxis.type === "log" ? Math.log10(target.target) : target.target;
+      shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, y0: target.target, y1: target.target, line: { color: c["ink-2"], width: 1, dash: "4px,3px" } });
+      annotations.push({ xref: "paper", x: 1, xanchor: "right", y: y, yanchor: "bottom", text: target.target_label, showarrow: false, font: font });
+    }
+    const data = figure.data.map(function (trace) {
+      const role = trace.meta.role;
+      if (role === "frontier") {
+        return Object.assign({}, trace, {
+          mode: narrow ? "lines" : "lines+text",
+          line: { shape: "hv", color: c.accent, width: 1.4 },
+          textfont: Object.assign({}, font, { color: c.ink }),
+        });
+      }
+      return Object.assign({}, trace, { marker: marks[role](c) });
+    });
+    return {
+      data: data,
+      layout: {
+        font: font, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", height: 380, autosize: true,
+        margin: { l: 56, r: narrow ? 12 : 72, t: 16, b: 48 }, hovermode: "closest", dragmode: false,
+        xaxis: Object.assign({}, axis, layout.xaxis, { title: Object.assign({ font: font }, layout.xaxis.title) }),
+        yaxis: Object.assign({}, axis, layout.yaxis, { title: Object.assign({ font: font }, layout.yaxis.title) }),
+        legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: font, itemclick: false, itemdoubleclick: false },
+        hoverlabel: { bgcolor: c.surface, bordercolor: c.rule, font: Object.assign({}, font, { color: c.ink }), align: "left" },
+        shapes: shapes, annotations: annotations,
+      },
+      config: { displayModeBar: false, responsive: true, doubleClick: false },
+    };
+  }
+
+  function draw(figure) {
+    const source = document.getElementById(figure.dataset.chart);
+    const place = figure.querySelector(".drawing");
+    if (!source || !place) { return; }
+    const described = JSON.parse(source.textContent);
+    load().then(function () {
+      if (!place.isConnected) { return; }
+      const made = themed(described, place);
+      if (!place.classList.contains("js-plotly-plot")) { place.replaceChildren(); }
+      window.Plotly.react(place, made.data, made.layout, made.config);
+      place.removeAllListeners && place.removeAllListeners("plotly_click");
+      place.on("plotly_click", function (event) {
+        const id = event.points[0] && event.points[0].customdata;
+        const link = id && document.querySelector('[data-detail="detail-' + Number(id) + '"]');
+        if (link) { link.scrollIntoView({ block: "center" }); link.focus(); }
+      });
+    }).catch(function () { /* the drawing of the server stays */ });
+  }
+
+  const seen = new IntersectionObserver(function (entries) {
+    for (const entry of entries) {
+      if (entry.isIntersecting) { seen.unobserve(entry.target); draw(entry.target); }
+    }
+  }, { rootMargin: "200px" });
+
+  function watch() { document.querySelectorAll("figure[data-chart]").forEach(function (figure) { seen.observe(figure); }); }
+
+  document.addEventListener("DOMContentLoaded", watch);
+  document.addEventListener("htmx:afterSwap", watch);
+  document.addEventListener("themechange", function () {
+    document.querySelectorAll("figure[data-chart] .js-plotly-plot").forEach(function (place) { draw(place.closest("figure")); });
+  });
+  if (document.readyState !== "loading") { watch(); }
+})();
