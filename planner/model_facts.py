@@ -19,10 +19,14 @@ QWEN3_VISION_SMALL = {"depth": 24, "hidden_size": 1024, "intermediate_size": 409
 SIGLIP = {"hidden_size": 1152, "num_hidden_layers": 27, "intermediate_size": 4304, "patch_size": 14,
           "image_size": 896}  # fmt: skip
 PIXTRAL = {"hidden_size": 1024, "num_hidden_layers": 24, "intermediate_size": 4096, "patch_size": 14}
+SIGLIP_384 = {**SIGLIP, "image_size": 384}
+MOONVIT = {"hidden_size": 1152, "num_hidden_layers": 27, "intermediate_size": 4304, "patch_size": 14,
+           "image_size": 896}  # fmt: skip
 LATENT = {"qk_nope_head_dim": 128, "v_head_dim": 128}
 
 EXTRA: tuple[tuple[str, dict[str, Any]], ...] = (
-    (r"Yi-|huggyllama|Llama-2|CodeLlama|Meta-Llama|Llama-3|DeepSeek-R1-Distill-Llama|TinyLlama|SmolLM|Falcon3|"
+    (r"Llama-2-", {"model_type": "llama", "max_position_embeddings": 4096}),
+    (r"Yi-|huggyllama|CodeLlama|Meta-Llama|Llama-3|DeepSeek-R1-Distill-Llama|TinyLlama|SmolLM|Falcon3|"
      r"Baichuan|TriLM", {"model_type": "llama"}),
     (r"OLMo-2|OLMo2", {"model_type": "olmo2"}),
     (r"Olmo-3", {"model_type": "olmo3"}),
@@ -37,8 +41,11 @@ EXTRA: tuple[tuple[str, dict[str, Any]], ...] = (
      {"model_type": "deepseek_v2", **LATENT, "first_k_dense_replace": 1, "q_lora_rank": 1536}),
     (r"DeepSeek-(R1|V3|V3\.1-NVFP4)$",
      {"model_type": "deepseek_v3", **LATENT, "first_k_dense_replace": 3, "q_lora_rank": 1536}),
+    (r"Kimi-K2\.", {"model_type": "kimi_k25", **LATENT, "first_k_dense_replace": 1, "q_lora_rank": 1536,
+                    "vision_config": MOONVIT}),
     (r"Kimi-K2", {"model_type": "kimi_k2", **LATENT, "first_k_dense_replace": 1, "q_lora_rank": 1536}),
-    (r"Kimi-VL", {"model_type": "kimi_vl", **LATENT, "first_k_dense_replace": 1, "q_lora_rank": None}),
+    (r"Kimi-VL", {"model_type": "kimi_vl", **LATENT, "first_k_dense_replace": 1, "q_lora_rank": None,
+                 "vision_config": MOONVIT}),
     (r"gpt-j", {"model_type": "gptj"}),
     (r"pythia", {"model_type": "gpt_neox"}),
     (r"/opt-", {"model_type": "opt"}),
@@ -46,7 +53,11 @@ EXTRA: tuple[tuple[str, dict[str, Any]], ...] = (
     (r"gemma-2b|gemma-7b", {"model_type": "gemma"}),
     (r"gemma-3-1b", {"model_type": "gemma3_text"}),
     (r"gemma-3-(4|12|27)b", {"model_type": "gemma3", "vision_config": SIGLIP}),
+    (r"gemma-4-31b", {"model_type": "gemma4", "intermediate_size": 21504, "vocab_size": 262144,
+                      "tie_word_embeddings": True}),
     (r"[Gg]emma-4", {"model_type": "gemma4"}),
+    (r"granite-vision", {"model_type": "llava_next", "text_config": {"model_type": "granite"},
+                         "vision_config": SIGLIP_384, "vision_feature_layer": [-24, -20, -12, -1]}),
     (r"granite", {"model_type": "granite"}),
     (r"internlm2", {"model_type": "internlm2"}),
     (r"phi-1_5|phi-2", {"model_type": "phi"}),
@@ -56,6 +67,7 @@ EXTRA: tuple[tuple[str, dict[str, Any]], ...] = (
     (r"Ministral-3-", {"model_type": "mistral3", "vision_config": PIXTRAL}),
     (r"Pixtral", {"model_type": "pixtral", "vision_config": PIXTRAL}),
     (r"Mixtral", {"model_type": "mixtral"}),
+    (r"Mistral-7B-v0\.1", {"model_type": "mistral", "max_position_embeddings": 32768}),
     (r"Codestral|Mistral", {"model_type": "mistral"}),
     (r"nemotron-3-8b", {"model_type": "nemotron"}),
     (r"gpt-oss", {"model_type": "gpt_oss"}),
@@ -75,6 +87,8 @@ EXTRA: tuple[tuple[str, dict[str, Any]], ...] = (
     (r"falcon-7b", {"model_type": "falcon", "multi_query": True}),
     (r"falcon-", {"model_type": "falcon", "new_decoder_architecture": True}),
     (r"MiMo-7B", {"model_type": "mimo"}),
+    (r"MiMo-V2-Flash", {"model_type": "mimo_v2_flash", "v_head_dim": 128, "swa_num_key_value_heads": 8,
+                        "first_k_dense_replace": 1, "add_swa_attention_sink_bias": True}),
 )  # fmt: skip
 """The first pattern found in a model's id gives its family and what the table lacks."""
 
@@ -114,6 +128,9 @@ def config_of(row: dict[str, str]) -> dict[str, Any]:
     if extra.get("kv_lora_rank", row["kv_lora_rank"]):
         config.pop("head_dim", None)
     config.update(extra)
+    if config["model_type"] == "qwen":
+        # The table gives the width of one of the two matrices; the family's config gives both together.
+        config["intermediate_size"] *= 2
     if "vision_config" in config and str(config["model_type"]).startswith("qwen3_vl"):
         config["vision_config"] = {**config["vision_config"], "out_hidden_size": config["hidden_size"]}
     return config

@@ -27,6 +27,8 @@ FORMATS: dict[str, str] = {
     "ud-q4_k_xl": "gguf_q4_k_m", "q8_0": "gguf_q8_0", "w4a16": "int4_gptq", "int4": "int4_gptq",
 }  # fmt: skip
 """The product's format for a label."""
+FILES = {"int4": "gguf_q4_k_m", "int8": "gguf_q8_0"}
+"""What these labels mean of a GGUF file."""
 KV_FORMATS: dict[str, str] = {
     "": "auto", "bfloat16": "bf16", "16-bit": "bf16", "float16": "fp16", "f16": "fp16", "float32": "fp32",
     "fp8": "fp8", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "int8": "int8", "q8_0": "q8_0", "q4_0": "q4_0",
@@ -46,6 +48,8 @@ class MemoryCase:
 
     metric: str
     arch: Architecture
+    cached_as: Architecture
+    """The model as its cache is kept: with full heads where the engine does not cache latent vectors."""
     engine: str
     version: str | None
     version_stated: bool
@@ -86,8 +90,13 @@ def case(inputs: Mapping[str, str]) -> MemoryCase:
     arch = _architecture(inputs)
     if arch.has_experts is False and extra.get("mla"):
         raise Unsupported("option mla on this model")
+    if extra.get("mla") == "1":
+        raise Unsupported("option mla=1: the cache is kept twice")
+    if extra.get("mla") in ("2", "3") and metric == "compute_buffer_mib":
+        raise Unsupported("option mla: buffers of unpacked keys and values")
+    cached_as = arch
     if extra.get("mla") == "0" or extra.get("mla_support") == "0":
-        arch = with_full_heads(arch)
+        cached_as = with_full_heads(arch)
     tp, pp = _whole(inputs, "tp") or 1, _whole(inputs, "pp") or _whole(extra, "pp") or 1
     layout = Layout(tp=1 if extra.get("weights_sharded") == "0" else tp, pp=pp)
     gpus = _whole(inputs, "gpu_count")
@@ -109,7 +118,7 @@ def case(inputs: Mapping[str, str]) -> MemoryCase:
         batched = _whole(inputs, "ubatch")
     share = _number(inputs, "gpu_memory_utilization")
     need = Need(
-        weights_format=_weights(inputs),
+        weights_format=_weights(inputs, name),
         kv_format=_kv(inputs),
         typical_tokens=max(1, length),
         maximum_tokens=max(1, length),
@@ -119,10 +128,12 @@ def case(inputs: Mapping[str, str]) -> MemoryCase:
         sequences=_whole(inputs, "max_num_seqs") or _whole(extra, "max_num_seqs"),
         utilization=share,
         eager=extra.get("enforce_eager") == "1",
+        flash_attention=inputs.get("flash_attention", "1") != "0",
     )
     return MemoryCase(
         metric=metric,
         arch=arch,
+        cached_as=cached_as,
         engine=name,
         version=version,
         version_stated=stated,
@@ -171,12 +182,12 @@ def with_full_heads(arch: Architecture) -> Architecture:
     return arch.model_copy(update={"layers": tuple(groups), "id": f"{arch.id} (full heads)"})
 
 
-def _weights(inputs: Mapping[str, str]) -> str:
+def _weights(inputs: Mapping[str, str], name: str) -> str:
     label = (inputs.get("weights_dtype_or_quant") or inputs.get("weights") or "").strip()
     if not label:
         return "bf16"
-    if "gguf" in inputs.get("engine", "").lower() and label.lower() == "f16":
-        return "fp16"
+    if name == "llama_cpp" and label.lower() in FILES:
+        return FILES[label.lower()]
     found = FORMATS.get(label.lower())
     if found is None:
         raise Unsupported(f"weights format: {label}")

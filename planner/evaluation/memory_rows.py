@@ -23,6 +23,8 @@ REGIMES = {
     "cuda_context_gib": "buffers", "peak_vram_gib": "peak", "verdicts": "verdict",
 }  # fmt: skip
 """What kind of answer a metric is; ranges come from the residuals of each."""
+FIRST_STAGE = frozenset({"activation_peak_gib", "available_kv_gib"})
+"""Engines print these for the first stage of a pipeline, which has no logits."""
 UNKNOWN_SPREAD = (0.6, 1.6)
 """Factors of the 80 % range where no residual is known."""
 
@@ -76,7 +78,7 @@ def predict_memory_rows(
 
 def _device(one: MemoryCase, total: int | None) -> Device:
     """The card of the case, with the memory the engine saw; one without a name where none is needed."""
-    chosen = next((device for device in one.devices if total is None or len(one.devices) > 1 or True), None)
+    chosen = one.devices[0] if one.devices else None
     if total is None:
         return chosen or _nameless(0)
     if chosen is None:
@@ -119,7 +121,9 @@ def _figure(one: MemoryCase, runtime: Runtime, device: Device) -> float:
     if metric == "weights_gib_total":
         return held.total_bytes / GIB
     over = memory.overheads(arch, need, runtime, device, one.layout)
-    kv = kv_cache.footprint(arch, need.kv_format, need.weights_format, one.layout, runtime, over.batched_tokens)
+    if one.layout.pp > 1 and metric in FIRST_STAGE:
+        over = replace(over, activation=memory.forward_bytes(arch, need, runtime, one.layout, over.batched_tokens))
+    kv = kv_cache.footprint(one.cached_as, need.kv_format, need.weights_format, one.layout, runtime, over.batched_tokens)
     per_token = kv.pool_bytes_per_token / one.context_divider
     if metric == "activation_peak_gib":
         return over.activation / GIB
@@ -137,7 +141,7 @@ def _figure(one: MemoryCase, runtime: Runtime, device: Device) -> float:
         return kv.reserved_bytes_for(need.maximum_tokens) / GIB
     if metric == "kv_size_gib" and runtime.preallocates:
         whole = kv_cache.footprint(
-            arch, need.kv_format, need.weights_format, one.layout.model_copy(update={"pp": 1}), runtime,
+            one.cached_as, need.kv_format, need.weights_format, one.layout.model_copy(update={"pp": 1}), runtime,
             over.batched_tokens,
         )  # fmt: skip
         return whole.reserved_bytes_for(need.maximum_tokens) / GIB
@@ -147,7 +151,7 @@ def _figure(one: MemoryCase, runtime: Runtime, device: Device) -> float:
     if metric in ("available_kv_gib", "kv_size_gib"):
         return room / GIB
     if metric == "kv_tokens":
-        return room * one.layout.pp / one.layout.pp / per_token
+        return room / per_token
     if metric == "max_concurrency":
         return room / kv.reserved_bytes_for(one.request_tokens)
     raise Unsupported(f"metric {metric} of {runtime.name}")

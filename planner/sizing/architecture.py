@@ -175,6 +175,8 @@ class Tensor:
     latent: bool = False
     layer: bool = True
     query_heads: int = 1
+    gates: int = 1
+    """Matrices of the same width that are stacked in ``rows``."""
 
     @property
     def parameters(self) -> int:
@@ -234,7 +236,7 @@ def _experts(mlp: Moe, count: int, hidden: int) -> Iterator[Tensor]:
         yield Tensor("router_bias", "router", count, mlp.experts, 1, "copy", "always")
     if mlp.router_scales:
         yield Tensor("router_scales", "router", count, mlp.router_scales, 1, "copy", "always")
-    yield Tensor("up", "expert", n, up * mlp.intermediate, hidden, "expert", "routed")
+    yield Tensor("up", "expert", n, up * mlp.intermediate, hidden, "expert", "routed", gates=up)
     yield Tensor("down", "expert", n, hidden, mlp.intermediate, "expert", "routed")
     if mlp.bias:
         yield Tensor("expert_bias", "expert", n, up * mlp.intermediate + hidden, 1, "expert", "routed")

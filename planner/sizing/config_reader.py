@@ -24,7 +24,7 @@ from planner.sizing.architecture import (
     parameter_count,
 )
 from planner.sizing.families import FAMILIES, NOT_COVERED, WRAPPERS, Family
-from planner.sizing.towers import read_towers
+from planner.sizing.towers import GEMMA4, read_towers
 
 TEXT_BYTES_MAXIMUM = 64 * 1024
 DEPTH_MAXIMUM = 32
@@ -267,6 +267,8 @@ class _Reader:
         return arch
 
     def _towers(self, hidden: int) -> tuple[Tower, ...]:
+        if self.family_name == "gemma4_text":
+            return (Tower(name="vision_tower", parameters=GEMMA4, source="published parameter counts"),)
         vision = self.outer.get("vision_config")
         if vision is None:
             return ()
@@ -276,7 +278,9 @@ class _Reader:
         reader = _Reader.__new__(_Reader)
         reader.config = vision
         number: Callable[..., int] = reader.number
-        return read_towers(str(kind), number, vision, hidden)
+        listed = self.outer.get("vision_feature_layer")
+        features = len(listed) if isinstance(listed, list) and listed else 1
+        return read_towers(str(kind), number, vision, hidden, features)
 
     def _window(self, index: int, count: int) -> int | None:
         config = self.config

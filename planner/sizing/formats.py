@@ -37,6 +37,8 @@ class Format(Frozen):
     """Where it differs from ``linear_bits`` although the model has experts (expert-only quantisation)."""
     latent_attention_bits: float | None = None
     """The same where attention is latent (MLA)."""
+    expert_tile: int | None = None
+    """Kernels of this format pad the width of experts to a multiple of this."""
     quantised_group: int | None = None
     """Weights that share a scale along the input: it must divide a rank's share of the input features."""
     rate: Rate
@@ -72,7 +74,7 @@ FORMATS: dict[str, Format] = {
                norm_bits=32, router_bits=32, quantised_group=32, rate="fp16", weight_only=True, file_type="Q8_0",
                source=_GGML),
         Format(name="mxfp4", label="MXFP4", linear_bits=4 + 8 / 32, attention_bits=16, latent_attention_bits=16,
-               quantised_group=32, rate="fp4",
+               quantised_group=32, expert_tile=256, rate="fp4",
                source="OCP Microscaling formats 1.0: blocks of 32 with an 8-bit scale; gpt-oss: experts only"),
         Format(name="nvfp4", label="NVFP4", linear_bits=4 + 8 / 16, latent_attention_bits=16, quantised_group=16,
                rate="fp4", source="NVFP4: blocks of 16 with an FP8 scale; MLA projections are left at 16 bits"),

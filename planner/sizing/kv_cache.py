@@ -21,6 +21,8 @@ class KvLayers:
     bytes_per_token: float
     """Of one layer."""
     window: int | None
+    held_count: int
+    """Layers that the runtime makes room for: more than ``count`` where it shares pages between kinds of layers."""
     flops_per_position: float
     """Products of one query token with one cached position in one layer on one rank (decode)."""
     prefill_flops_per_position: float
@@ -35,26 +37,30 @@ class KvFootprint:
     windows_saved: bool
     """Whether the runtime frees what is behind the window."""
     chunk_tokens: int
+    paged: bool
 
     def _held(self, length: int, window: int | None, ahead: int) -> int:
         """Tokens a layer keeps of a sequence: all, or a window and what is ahead of it; whole blocks."""
-        tokens = length
-        if window is not None and self.windows_saved:
-            # A window rarely starts on a block's edge, so one more block is touched.
-            tokens = min(length, window - 1 + ahead + self.block_tokens)
-        return ceil(tokens / self.block_tokens) * self.block_tokens
+        size = self.block_tokens
+        if window is None or not self.windows_saved:
+            return ceil(length / size) * size
+        # A window rarely starts on a block's edge, so a paged cache touches one block more.
+        return (ceil(min(length, window - 1 + ahead) / size) + (1 if self.paged else 0)) * size
 
     def bytes_for(self, length: int) -> int:
         """Bytes one sequence of this length holds while it decodes."""
         return round(
-            sum(group.count * group.bytes_per_token * self._held(length, group.window, 1) for group in self.layers)
+            sum(
+                group.held_count * group.bytes_per_token * self._held(length, group.window, 1)
+                for group in self.layers
+            )
         )
 
     def reserved_bytes_for(self, length: int) -> int:
         """Bytes the runtime must find before it admits a sequence of this length: a chunk ahead of each window."""
         return round(
             sum(
-                group.count * group.bytes_per_token * self._held(length, group.window, self.chunk_tokens)
+                group.held_count * group.bytes_per_token * self._held(length, group.window, self.chunk_tokens)
                 for group in self.layers
             )
         )
@@ -62,9 +68,9 @@ class KvFootprint:
     def bytes_per_token(self, length: int) -> int:
         """Bytes a token costs on average in a sequence of this length, without rounding to blocks."""
         if not self.has_windows:
-            return ceil(sum(group.count * group.bytes_per_token for group in self.layers))
+            return self.pool_bytes_per_token
         held = sum(
-            group.count
+            group.held_count
             * group.bytes_per_token
             * (min(length, group.window) if group.window is not None and self.windows_saved else length)
             for group in self.layers
@@ -74,7 +80,7 @@ class KvFootprint:
     @property
     def pool_bytes_per_token(self) -> int:
         """Bytes that one token of the runtime's pool stands for: every layer, windows or not."""
-        return ceil(sum(group.count * group.bytes_per_token for group in self.layers))
+        return ceil(sum(group.held_count * group.bytes_per_token for group in self.layers))
 
     @property
     def has_windows(self) -> bool:
@@ -110,8 +116,9 @@ def footprint(
     if kv_format == "auto" and arch.stored_kv_format:
         kv_format = arch.stored_kv_format
     width = kv_bits(kv_format, weights_format) / 8
+    held_counts = _held_counts(arch, layout, runtime)
     found: list[KvLayers] = []
-    for group in arch.layers:
+    for group, held_count in zip(arch.layers, held_counts, strict=True):
         count = ceil(group.count / layout.pp)
         a = group.attention
         if isinstance(a, Latent):
@@ -121,6 +128,7 @@ def footprint(
                     count,
                     (a.kv_rank + a.rope_dim) * width,
                     None,
+                    held_count,
                     2.0 * heads * (2 * a.kv_rank + a.rope_dim),
                     2.0 * heads * (a.nope_dim + a.rope_dim + a.value_dim),
                 )
@@ -128,13 +136,34 @@ def footprint(
             continue
         held = max(1, ceil(a.kv_heads / layout.tp))
         flops = 2.0 * ceil(a.heads / layout.tp) * (a.head_dim + a.values_dim)
-        found.append(KvLayers(count, held * (a.head_dim + a.values_dim) * width, a.window, flops, flops))
+        found.append(KvLayers(count, held * (a.head_dim + a.values_dim) * width, a.window, held_count, flops, flops))
     return KvFootprint(
         layers=tuple(found),
         block_tokens=runtime.block_tokens,
         windows_saved=runtime.frees_windows,
         chunk_tokens=chunk_tokens,
+        paged=not runtime.preallocates,
     )
+
+
+def _held_counts(arch: Architecture, layout: Layout, runtime: Runtime) -> list[int]:
+    """Layers of each group that room is made for.
+
+    A runtime that shares pages between kinds of layers makes groups as large as the smaller kind and fills the
+    last one up: 52 windowed layers beside 10 global ones take the room of 60.
+    """
+    counts = [ceil(group.count / layout.pp) for group in arch.layers]
+    windows = [group.attention.window for group in arch.layers]
+    if not (runtime.unifies_pages and runtime.frees_windows) or len(set(windows)) < 2:
+        return counts
+    by_kind: dict[int | None, int] = {}
+    for window, count in zip(windows, counts, strict=True):
+        by_kind[window] = by_kind.get(window, 0) + count
+    size = min(by_kind.values())
+    return [
+        count + (ceil(by_kind[window] / size) * size - by_kind[window] if windows.index(window) == number else 0)
+        for number, (window, count) in enumerate(zip(windows, counts, strict=True))
+    ]
 
 
 def derive(kv: KvFootprint, length: int) -> Derivation:
@@ -142,7 +171,7 @@ def derive(kv: KvFootprint, length: int) -> Derivation:
     terms: list[Term] = [Term(symbol="length", value=length, unit="token")]
     parts: list[str] = []
     for number, group in enumerate(kv.layers, 1):
-        terms.append(Term(symbol=f"layers_{number}", value=group.count, unit="1"))
+        terms.append(Term(symbol=f"layers_{number}", value=group.held_count, unit="1"))
         terms.append(Term(symbol=f"layer_bytes_{number}", value=group.bytes_per_token, unit="byte/token"))
         held = "length"
         if group.window is not None and kv.windows_saved:

@@ -32,6 +32,9 @@ class Need:
     sequences: int | None = None
     utilization: float | None = None
     eager: bool = False
+    flash_attention: bool = True
+    context_tokens: int | None = None
+    """The engine's context limit, where it is not ``maximum_tokens``."""
 
     @staticmethod
     def of(workload: LlmWorkload, concurrency: float = 1) -> Need:
@@ -79,12 +82,17 @@ def overheads(
     default = runtime.device_default(device)
     tokens = need.batched_tokens or default.batched_tokens
     if runtime.batched_tokens_cover_length and need.batched_tokens is None:
-        tokens = max(tokens, need.maximum_tokens)
+        longest = need.context_tokens or need.maximum_tokens
+        tokens = max(tokens, longest)
+        plain = not arch.towers and all(group.attention.window is None for group in arch.layers)
+        if runtime.chunks_above_tokens and longest > runtime.chunks_above_tokens and plain:
+            tokens = runtime.chunk_tokens or tokens
     sequences = need.sequences or default.sequences
-    width = 4 if need.weights_format == "fp32" else HALF_BYTES
-    forward = tokens * width * (mlp_width(arch, layout) + runtime.constant("hidden_copies") * arch.hidden)
+    forward = forward_bytes(arch, need, runtime, layout, tokens)
     logits = min(sequences, tokens) * arch.vocab * runtime.constant("logit_bytes")
     prompt = tokens * (arch.vocab + 2 * arch.hidden) * runtime.constant("prompt_value_bytes")
+    if not need.flash_attention:
+        prompt = max(prompt, tokens * arch.heads * need.maximum_tokens * runtime.constant("prompt_value_bytes"))
     activation = max(forward, logits + runtime.constant("activation_base_bytes"), prompt)
     ranks = layout.tp * layout.pp
     non_torch = runtime.constant("engine_bytes")
@@ -106,6 +114,12 @@ def overheads(
         tokens, sequences, round(activation), round(non_torch), round(graphs), round(context), round(inside),
         round(outside),
     )  # fmt: skip
+
+
+def forward_bytes(arch: Architecture, need: Need, runtime: Runtime, layout: Layout, tokens: int) -> int:
+    """Activation peak of one layer's forward pass: tokens × bytes a value × (MLP width + copies × hidden)."""
+    width = 4 if need.weights_format == "fp32" else HALF_BYTES
+    return round(tokens * width * (mlp_width(arch, layout) + runtime.constant("hidden_copies") * arch.hidden))
 
 
 def mlp_width(arch: Architecture, layout: Layout) -> float:
@@ -358,6 +372,7 @@ def _derive_activation(
         "vocabulary": (arch.vocab, "token"),
         "logit_bytes": (runtime.constant("logit_bytes"), "byte"),
         "prompt_value_bytes": (runtime.constant("prompt_value_bytes"), "byte"),
+        "score_positions": (0 if need.flash_attention else arch.heads * need.maximum_tokens, "1"),
         "base_bytes": (runtime.constant("activation_base_bytes"), "byte"),
     }
     return Derivation(
@@ -365,7 +380,7 @@ def _derive_activation(
         formula=(
             "max(batched_tokens * value_bytes * (mlp_width + hidden_copies * hidden), "
             "sequences * vocabulary * logit_bytes + base_bytes, "
-            "batched_tokens * (vocabulary + 2 * hidden) * prompt_value_bytes)"
+            "batched_tokens * max(vocabulary + 2 * hidden, score_positions) * prompt_value_bytes)"
         ),
         terms=tuple(
             Term(symbol=name, value=value, unit=unit, source=runtime.source) for name, (value, unit) in values.items()

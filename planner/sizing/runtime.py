@@ -43,12 +43,17 @@ class Runtime(Frozen):
     fraction: float
     block_tokens: int
     frees_windows: bool
+    unifies_pages: bool = False
+    """Shares pages between layers with and without windows, so that each kind is filled up to whole groups."""
     preallocates: bool = False
     """Takes the whole context of every sequence up front."""
     graphs_in_budget: bool = False
     defaults: tuple[DeviceDefault, ...]
     batched_tokens_cover_length: bool = False
     """The scheduled batch grows to the longest prompt (no chunked prefill)."""
+    chunks_above_tokens: int | None = None
+    """Longer models are prefilled in chunks after all, if they have neither windows nor towers."""
+    chunk_tokens: int | None = None
     constants: dict[str, Assumption]
     source: str
 

@@ -10,7 +10,13 @@ from planner.sizing.architecture import Tower
 SOURCE = "tensor lists of the published checkpoints, from vision_config"
 
 
-def read_towers(kind: str, number: Callable[..., int], vision: Mapping[str, Any], hidden: int) -> tuple[Tower, ...]:
+GEMMA4 = 573_045_552
+"""Published total of Gemma 4 26B-A4B less its language model and the second copy of its tied head."""
+
+
+def read_towers(
+    kind: str, number: Callable[..., int], vision: Mapping[str, Any], hidden: int, feature_layers: int = 1
+) -> tuple[Tower, ...]:
     """The towers of a ``config.json`` with a ``vision_config``; ``number`` reads one of its keys within a range."""
     width = number("hidden", "hidden_size", "embed_dim")
     layers = number("layers", "depth", "num_hidden_layers", "num_layers")
@@ -22,7 +28,16 @@ def read_towers(kind: str, number: Callable[..., int], vision: Mapping[str, Any]
         parameters = _pixtral(width, layers, inner, patch, hidden, kind == "mistral3")
     else:
         image = number("positions", "image_size", default=896)
-        parameters = _siglip(width, layers, inner, patch, image, hidden)
+        encoder = _siglip(width, layers, inner, patch, image)
+        if kind.startswith("kimi"):
+            # A norm, then four patches at once through two layers.
+            merged = 4 * width
+            parameters = encoder + 2 * width + merged * merged + merged + merged * hidden + hidden
+        elif kind.startswith("llava"):
+            joined = feature_layers * width
+            parameters = encoder + joined * hidden + hidden + hidden * hidden + hidden
+        else:
+            parameters = encoder + width * hidden + width
     return (Tower(name="vision_tower", parameters=parameters, source=SOURCE),)
 
 
@@ -33,11 +48,10 @@ def _blocks(width: int, layers: int, inner: int) -> int:
     return layers * (attention + mlp + 4 * width)
 
 
-def _siglip(width: int, layers: int, inner: int, patch: int, image: int, hidden: int) -> int:
-    """SigLIP with learned positions, a final norm and one projection with its norm (Gemma 3)."""
+def _siglip(width: int, layers: int, inner: int, patch: int, image: int) -> int:
+    """SigLIP: learned positions and a final norm."""
     positions = (image // patch) ** 2
-    embed = width * 3 * patch * patch + width + positions * width
-    return _blocks(width, layers, inner) + embed + 2 * width + width * hidden + width
+    return _blocks(width, layers, inner) + width * 3 * patch * patch + width + positions * width + 2 * width
 
 
 def _pixtral(width: int, layers: int, inner: int, patch: int, hidden: int, merger: bool) -> int:

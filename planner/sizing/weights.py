@@ -61,12 +61,22 @@ def rank_elements(tensor: Tensor, layout: Layout) -> int:
     return ceil(tensor.rows * tensor.columns / tp)
 
 
+def _padded(elements: int, tensor: Tensor, form: Format, layout: Layout) -> int:
+    """Elements after the kernel's padding of the experts' width on this rank."""
+    if tensor.split != "expert" or form.expert_tile is None or tensor.columns == 1:
+        return elements
+    width = tensor.columns if tensor.role == "down" else tensor.rows // tensor.gates
+    own = ceil(width / max(1, layout.tp // layout.ep))
+    return ceil(elements / own * ceil(own / form.expert_tile) * form.expert_tile)
+
+
 @lru_cache(maxsize=2048)
 def footprint(arch: Architecture, weights_format: str, layout: Layout) -> WeightFootprint:
     """Weights of one rank: Σ over tensors of elements on the rank × bits of its group in this format ÷ 8.
 
     Linear layers, experts and the vocabulary are split over ``tp``; norms, routers, towers and latent
     down-projections are on every rank, KV heads at least one a rank. With ``pp`` the fullest stage is counted.
+    Padding counts where it is known: vocabulary, experts in MXFP4.
     Leaves out: padding of kernels.
     """
     form = FORMATS[weights_format]
@@ -78,7 +88,7 @@ def footprint(arch: Architecture, weights_format: str, layout: Layout) -> Weight
     edge_first = edge_last = 0.0
     for tensor in tensors(arch):
         bits = _bits(tensor, form, experts, fraction, arch.tied)
-        held = rank_elements(tensor, layout)
+        held = _padded(rank_elements(tensor, layout), tensor, form, layout)
         copies = float(tensor.count)
         total += tensor.parameters * bits / 8
         if tensor.split == "expert" and layout.ep > 1:

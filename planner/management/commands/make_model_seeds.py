@@ -40,7 +40,7 @@ def seed(folder: Path) -> dict[str, Any]:
                 "parameters": whole(row["params_total"]) or (int(count["parameters"]) if count else None),
                 "parameters_active": whole(row["params_active"]),
                 "parameters_published_source": f"{count['source']}, {count['source_date']}" if count else None,
-                "max_position": whole(row["max_position"]),
+                "max_position": architecture.max_position if architecture else whole(row["max_position"]),
                 "licence": row["licence"] or None,
                 "source": row["source"],
                 "architecture": architecture.model_dump(mode="json", exclude_defaults=True) if architecture else None,
