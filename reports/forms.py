@@ -15,6 +15,7 @@ from reports.models import NOTE_LENGTH, TITLE_LENGTH
 from reports.services import Words
 
 QUERY_LENGTH = 8000
+MOMENT_LENGTH = 40
 # What PostgreSQL refuses, what no font shows and what breaks a line of a file; tab and line ends count as text.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\ufffd]")
 _LINE_ENDS = re.compile("[\t\n\r\u2028\u2029]")
@@ -62,16 +63,18 @@ class WordsForm(forms.Form):
         return Words(title=data["title"], prepared_for=data["prepared_for"], note=data["note"])
 
 
-class MomentField(forms.CharField):
+class MomentField(forms.Field):
     """A moment in ISO 8601, as the workbench wrote it; without a zone it is UTC."""
 
     widget = forms.HiddenInput
 
-    def to_python(self, value: Any) -> datetime | None:  # type: ignore[override]
-        text = str(super().to_python(value) or "")
+    def to_python(self, value: Any) -> datetime | None:
+        text = str(value or "").strip()
         if not text:
             return None
         try:
+            if len(text) > MOMENT_LENGTH:
+                raise ValueError("too long")
             moment = datetime.fromisoformat(text)
             return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
         except (ValueError, OverflowError):
@@ -88,7 +91,7 @@ class SaveForm(WordsForm):
         error_messages={"invalid_choice": _("Choose one of your teams in which you may edit.")},
     )
     query = PlainTextField(max_length=QUERY_LENGTH, required=False, widget=forms.HiddenInput)
-    priced_at = MomentField(max_length=40, required=False)
+    priced_at = MomentField(required=False)
 
     def __init__(self, *args: Any, teams: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -110,7 +113,7 @@ class AddForm(WordsForm):
     """A workbench screen that becomes the next version of a plan."""
 
     query = PlainTextField(max_length=QUERY_LENGTH, required=False, widget=forms.HiddenInput)
-    priced_at = MomentField(max_length=40, required=False)
+    priced_at = MomentField(required=False)
     base_number = BaseNumberField()
 
 
