@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
@@ -195,9 +193,8 @@ handler500 = views.server_error
 
 
 @pytest.fixture
-def failing(settings: Settings) -> Iterator[None]:
+def failing(settings: Settings) -> None:
     settings.ROOT_URLCONF = __name__
-    yield
 
 
 @pytest.mark.usefixtures("failing")
