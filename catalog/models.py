@@ -136,8 +136,6 @@ class Offer(models.Model):
     ram_gib = models.DecimalField(max_digits=10, decimal_places=2, null=True, blank=True)
     sold_per_gpu = models.BooleanField(default=False)
     """The source prices one GPU; the price here is that times the count."""
-    host_billed_apart = models.BooleanField(default=False)
-    """vCPU and RAM come on top of this price, at a price that is not known: totals with it are incomplete."""
     fabric = models.CharField(max_length=80, blank=True)
     spec_source = models.CharField(max_length=200, blank=True)
     """Where count, vCPU and RAM were read, if not in the price's own source."""

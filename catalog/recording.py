@@ -38,7 +38,6 @@ class Observation:
     vcpu: Decimal | None = None
     ram_gib: Decimal | None = None
     sold_per_gpu: bool = False
-    host_billed_apart: bool = False
     fabric: str = ""
     spec_source: str = ""
     not_comparable: str = ""
@@ -67,7 +66,7 @@ class Observation:
 
 OFFER_FIELDS = (
     "accelerator_as_written", "gpu_count", "gpu_fraction", "gpu_memory_gib", "vcpu", "ram_gib", "sold_per_gpu",
-    "host_billed_apart", "fabric", "spec_source", "not_comparable", "not_comparable_detail", "note",
+    "fabric", "spec_source", "not_comparable", "not_comparable_detail", "note",
 )  # fmt: skip
 """Facts of the machine that a newer observation may correct."""
 

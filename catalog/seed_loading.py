@@ -175,7 +175,6 @@ def observation_of(row: dict[str, str]) -> Observation:
         vcpu=number("vcpu"),
         ram_gib=number("ram_gib"),
         sold_per_gpu=row["sold_per_gpu"] == "yes",
-        host_billed_apart=row["host_billed_apart"] == "yes",
         fabric=row["fabric"],
         spec_source=row["spec_source"],
         not_comparable=row["not_comparable"],

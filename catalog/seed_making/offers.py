@@ -13,7 +13,7 @@ from catalog.seed_making.terms import GPU_COUNTS
 
 COLUMNS = (
     "provider", "sku", "region", "tier", "tier_detail", "accelerator", "as_written", "gpu_count", "gpu_fraction",
-    "gpu_memory_gib", "vcpu", "ram_gib", "sold_per_gpu", "host_billed_apart", "fabric", "spec_source",
+    "gpu_memory_gib", "vcpu", "ram_gib", "sold_per_gpu", "fabric", "spec_source",
     "not_comparable", "not_comparable_detail", "note", "amount", "currency", "unit", "observed_on",
     "observed_precision", "effective_from", "estimated", "floor", "source", "licence",
 )  # fmt: skip
@@ -24,7 +24,8 @@ ONE_AT_A_TIME = frozenset({"vast", "akash", "tensordock", "salad", "spheron", "c
 DEVICES_OF_ONE_MACHINE = {"GB200": 4, "GB300": 4, "GH200-96GB": 1, "GH200-144GB": 1}
 """Superchips: a rack is 72 GPUs, its machines have four; a GH200 is one."""
 
-HOST_APART = re.compile(r"(?:vCPU|CPU)\b.*billed separately")
+HOST_APART = re.compile(r"CPU\b.*billed separately")
+"""The price is the GPU's alone; a machine costs more, and how much is not said."""
 
 REASONS = (
     ("GPU count unknown", "count_unknown"),
@@ -70,6 +71,8 @@ def _of_table(row: Row, azure_sizes: dict[str, Row], shared_skus: set[tuple[str,
     accelerator = row["accelerator"]
     if reason == "slice_memory_unknown" and _slice_memory_is_stated(row, fraction):
         reason = detail = ""
+    if not reason and HOST_APART.search(row["note"]):
+        reason, detail = "host_price_unknown", ""
     size = azure_sizes.get(row["sku"]) if row["provider_id"] == "azure" else None
     if size is not None and count is None and size["gpu_count"] and size["gpu"] == accelerator:
         count, fraction = _count(size["gpu_count"])
@@ -94,7 +97,6 @@ def _of_table(row: Row, azure_sizes: dict[str, Row], shared_skus: set[tuple[str,
         "vcpu": _lower_end(row["vcpus"]),
         "ram_gib": _lower_end(row["ram_gib"]),
         "sold_per_gpu": "yes" if row["unit"] == "gpu-hour" else "",
-        "host_billed_apart": "yes" if HOST_APART.search(row["note"]) else "",
         "spec_source": row["spec_source"],
         "not_comparable": reason,
         "not_comparable_detail": detail,

@@ -1,0 +1,204 @@
+"""Rows and facts as pages show them: figures in the units people read, unknown ones as nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, Max
+from django.utils.translation import gettext_lazy as _
+
+from catalog import wording
+from catalog.facts import RATES, AcceleratorFact
+from catalog.models import BillingTerms, Offer, Price, Refresh, RefreshStatus
+from catalog.services import refresh_is_running
+from catalog.sources import Source
+
+GIB = 1024**3
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One line of a fact sheet. ``text`` is None where the figure is unknown."""
+
+    label: wording.Text
+    text: wording.Text | None
+    unit: str = ""
+    source: str = ""
+    unverified: bool = False
+
+
+@dataclass(frozen=True)
+class FactGroup:
+    title: wording.Text
+    facts: list[Fact]
+
+
+def _number(value: float | None, digits: int = 4) -> str | None:
+    """At most so many digits, without a tail of zeros: 3350, 1.638, 0.5."""
+    if value is None:
+        return None
+    text = f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}"
+    return f"{float(text):g}" if "e" in text else text
+
+
+def _scaled(value: float | None, unit: float) -> str | None:
+    return None if value is None else _number(value / unit)
+
+
+def accelerator_row(fact: AcceleratorFact) -> dict[str, Any]:
+    return {
+        "fact": fact,
+        "memory_gib": _scaled(fact.memory_bytes, GIB),
+        "bandwidth": _scaled(fact.bandwidth_bytes_per_s, 1e9),
+        "rates": [_rate(fact, rate) for rate in ("bf16", "fp8", "int8", "fp4")],
+        "link": wording.say(wording.LINKS, fact.link) if fact.link != "unknown" else None,
+        "link_rate": _scaled(fact.link_bytes_per_s, 1e9),
+        "power": _number(fact.tdp_w),
+        "device_class": wording.say(wording.DEVICE_CLASSES, fact.device_class or ""),
+    }
+
+
+def _rate(fact: AcceleratorFact, rate: str) -> dict[str, Any]:
+    known = fact.dense_rates.get(rate)  # type: ignore[call-overload]
+    return {
+        "label": wording.RATES[rate],
+        "text": _scaled(known, 1e12),
+        "not_run": rate in fact.not_run,
+    }
+
+
+def fact_groups(fact: AcceleratorFact) -> list[FactGroup]:
+    """Everything that is known of an accelerator, with the source of each group."""
+
+    def line(group: str, label: wording.Text, text: Any, unit: str = "") -> Fact:
+        return Fact(label, text, unit, fact.sources.get(group, ""), fact.is_unverified(group))
+
+    rates = []
+    for rate in RATES:
+        text: wording.Text | None = _scaled(fact.dense_rates.get(rate), 1e12)
+        unit = "TOP/s" if rate == "int8" else "TFLOP/s"
+        if rate in fact.not_run:
+            text, unit = _("not run by its matrix units"), ""
+        rates.append(line("flops", wording.RATES[rate], text, unit))
+    return [
+        FactGroup(
+            _("Memory"),
+            [
+                line("memory", _("as sold"), _number(fact.memory_gb), "GB"),
+                line("memory", _("as the driver reports it"), _number(fact.smi_mib, 7), "MiB"),
+                line("engine_total", _("as a serving engine sees it"), _number(fact.engine_total_mib, 7), "MiB"),
+                line("memory", _("kind"), fact.memory_kind),
+                line("bandwidth", _("bandwidth"), _scaled(fact.bandwidth_bytes_per_s, 1e9), "GB/s"),
+            ],
+        ),
+        FactGroup(_("Dense rates, without sparsity"), rates),
+        FactGroup(
+            _("Links"),
+            [
+                line("interconnect", _("between devices"), fact.interconnect),
+                line("interconnect", _("both directions, per device"), _scaled(fact.link_bytes_per_s, 1e9), "GB/s"),
+                line("interconnect", _("with a bridge that is sold apart"), _scaled(fact.bridge_bytes_per_s, 1e9), "GB/s"),
+                line("interconnect", "PCIe", fact.pcie),
+            ],
+        ),
+        FactGroup(
+            _("Device"),
+            [
+                line("", _("vendor"), fact.vendor),
+                line("", _("architecture"), fact.architecture),
+                line("", _("compute capability or target"), fact.compute_capability),
+                line("", _("class"), wording.say(wording.DEVICE_CLASSES, fact.device_class) if fact.device_class else None),
+                line("", _("form factor"), fact.form_factor),
+                line("", _("devices on one board"), _number(fact.devices_per_board)),
+                line("tdp", _("power"), _number(fact.tdp_w), "W"),
+                line("", _("partitions"), fact.mig),
+                line("", _("year"), str(fact.year) if fact.year else None),
+                line("", _("how sure"), wording.say(wording.STATUSES, fact.status)),
+            ],
+        ),
+    ]  # fmt: skip
+
+
+def offer_row(offer: Offer, at: datetime) -> dict[str, Any]:
+    price = offer.current_price
+    devices = None if not offer.gpu_count else offer.gpu_count * offer.gpu_fraction
+    return {
+        "offer": offer,
+        "price": price,
+        "amount": None if price is None else money(price.amount),
+        "per_gpu": None if price is None or not devices else money(price.amount / devices),
+        "age_days": offer.price_age_days(at),
+        "stale": offer.is_stale(at),
+        "fraction": None if offer.gpu_fraction == 1 else _number(float(offer.gpu_fraction)),
+        "reason": wording.say(wording.NOT_COMPARABLE, offer.not_comparable) if offer.not_comparable else None,
+        "candidates": offer.not_comparable_detail.replace("|", ", "),
+    }
+
+
+def money(amount: Decimal) -> str:
+    """Two digits after the point, more where the price has them."""
+    text = f"{amount:,.4f}".rstrip("0")
+    whole, _point, part = text.partition(".")
+    return f"{whole}.{part:0<2}"
+
+
+def billing_facts(terms: BillingTerms | None) -> list[Fact]:
+    if terms is None:
+        return []
+    words = terms.words
+    lines = [
+        Fact(_("billed in steps of"), _number(terms.unit_s, 7), "s"),
+        Fact(_("at least"), _number(terms.minimum_s, 7), "s"),
+        Fact(_("the provider's month"), _number(float(terms.month_hours)) if terms.month_hours else None, "h"),
+        Fact(_("spot"), words.get("spot")),
+        Fact(_("notice before an interruption"), words.get("spot_notice")),
+        Fact(_("commitments"), words.get("reserved")),
+        Fact(_("fabric between machines"), words.get("fabric")),
+    ]
+    return lines
+
+
+def source_row(source: Source, at: datetime) -> dict[str, Any]:
+    """Where a source stands: its last run, its last good one, what it gave."""
+    runs = Refresh.objects.filter(source=source.name)
+    last = runs.first()
+    good = runs.good().first()
+    running = refresh_is_running(source.name, at)
+    state = "never" if last is None else last.status
+    if last is not None and last.status == RefreshStatus.RUNNING and not running:
+        state = "failed"
+    return {
+        "source": source,
+        "state": state,
+        "running": running,
+        "last": None if last is None else run_row(last, at),
+        "good": None if good is None else run_row(good, at),
+        "age_hours": None if good is None or good.finished_at is None else int((at - good.finished_at).total_seconds() // 3600),
+        "offers": Offer.objects.filter(provider=source.provider).current().count(),
+    }
+
+
+def run_row(run: Refresh, at: datetime) -> dict[str, Any]:
+    end = run.finished_at or at
+    refused = [{"words": wording.say(wording.REFUSED, code), "count": count} for code, count in run.refused.items()]
+    return {
+        "run": run,
+        "reason": wording.say(wording.RUN_REASONS, run.reason) if run.reason else "",
+        "refused": refused,
+        "refused_count": sum(run.refused.values()),
+        "seconds": max(0, round((end - run.started_at).total_seconds())),
+    }
+
+
+def shipped_sources() -> list[dict[str, Any]]:
+    """The documents that the shipped prices were read from, with how many and how new."""
+    found = (
+        Price.objects.filter(refresh__isnull=True)
+        .values("source", "licence")
+        .annotate(price_count=Count("pk"), newest=Max("observed_on"))
+        .order_by("-price_count")
+    )
+    return list(found)

@@ -1,0 +1,185 @@
+"""Pages of the catalog: nouns for pages, verbs for posts; the clock is read here."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from accounts.access import signed_in
+from accounts.models import User
+from catalog import presenters, services
+from catalog.facts import accelerators as accelerator_facts
+from catalog.forms import AcceleratorFilterForm, FilterForm, OfferFilterForm
+from catalog.models import ExchangeRate, Offer, Provider, Refresh
+from catalog.sources import SOURCES
+from catalog.sources.quotes import SourceFailure
+from catalog.tasks import refresh_source
+from catalog.wording import DECISION_REFUSED, say
+from mitsumori.broker import broker_answers
+
+OFFERS_PER_PAGE = 50
+OFFERS_OF_ACCELERATOR = 25
+RUNS_SHOWN = 20
+PRICES_SHOWN = 100
+
+
+@require_safe
+def accelerators(request: HttpRequest) -> HttpResponse:
+    form = AcceleratorFilterForm(request.GET)
+    rows = [presenters.accelerator_row(fact) for fact in form.found()]
+    context = {"form": form, "rows": rows, "total": len(accelerator_facts()), **_sorting(request, form)}
+    return _page_or_list(request, "catalog/accelerators.html", "catalog/_accelerator_table.html", context)
+
+
+@require_safe
+def accelerator(request: HttpRequest, name: str) -> HttpResponse:
+    fact = accelerator_facts().get(name)
+    if fact is None:
+        raise Http404
+    at = timezone.now()
+    rates = ExchangeRate.latest(at.date())
+    form = OfferFilterForm(QueryDict(), providers=[])
+    found = Offer.objects.filter(accelerator=name).current().comparable().filter(tier="on_demand")
+    offers = form.apply(found, rates).select_related("current_price", "provider")[:OFFERS_OF_ACCELERATOR]
+    context = {
+        "fact": fact,
+        "groups": presenters.fact_groups(fact),
+        "rows": [presenters.offer_row(offer, at) for offer in offers],
+    }
+    return render(request, "catalog/accelerator.html", context)
+
+
+@require_safe
+def offers(request: HttpRequest) -> HttpResponse:
+    at = timezone.now()
+    form = OfferFilterForm(request.GET, providers=list(Provider.objects.all()))
+    found = form.apply(Offer.objects.current(), ExchangeRate.latest(at.date()))
+    page = Paginator(found.select_related("current_price", "provider"), OFFERS_PER_PAGE).get_page(
+        request.GET.get("page")
+    )
+    context = {
+        "form": form,
+        "page": page,
+        "rows": [presenters.offer_row(offer, at) for offer in page.object_list],
+        **_sorting(request, form),
+    }
+    return _page_or_list(request, "catalog/offers.html", "catalog/_offer_list.html", context)
+
+
+@require_safe
+def offer(request: HttpRequest, pk: int) -> HttpResponse:
+    at = timezone.now()
+    found = get_object_or_404(
+        Offer.objects.select_related("current_price", "provider", "provider__billing"), pk=pk
+    )
+    provider = found.provider
+    context = {
+        "offer": found,
+        "row": presenters.offer_row(found, at),
+        "prices": found.prices.all()[:PRICES_SHOWN],
+        "terms": presenters.billing_facts(getattr(provider, "billing", None)),
+        "storage": provider.storage_prices.filter(region__in=("", found.region)),
+        "egress": provider.egress_tiers.filter(region__in=("", found.region)),
+    }
+    return render(request, "catalog/offer.html", context)
+
+
+@require_safe
+def sources(request: HttpRequest) -> HttpResponse:
+    at = timezone.now()
+    context = {"rows": [presenters.source_row(one, at) for one in SOURCES.values()]}
+    context["shipped"] = presenters.shipped_sources()
+    return render(request, "catalog/sources.html", context)
+
+
+@require_safe
+def source(request: HttpRequest, name: str) -> HttpResponse:
+    if name not in SOURCES:
+        raise Http404
+    at = timezone.now()
+    runs = Refresh.objects.filter(source=name).prefetch_related("decisions__user")[:RUNS_SHOWN]
+    context = {
+        "row": presenters.source_row(SOURCES[name], at),
+        "runs": [presenters.run_row(run, at) for run in runs],
+    }
+    return _page_or_list(request, "catalog/source.html", "catalog/_source_state.html", context)
+
+
+@require_POST
+@signed_in
+def refresh(request: HttpRequest, name: str) -> HttpResponse:
+    """Ask the worker to refresh a source now; the page then follows its progress."""
+    user = _staff(request)
+    if name not in SOURCES:
+        raise Http404
+    if not broker_answers():
+        messages.error(request, _("The job queue does not answer; nothing was started. Try again in a minute."))
+    elif services.refresh_is_running(name, timezone.now()):
+        messages.info(request, _("A refresh is running already."))
+    else:
+        refresh_source.delay(name, user.pk)
+        messages.info(request, _("The refresh was asked for; it starts in a moment."))
+    return redirect("catalog:source", name)
+
+
+@require_POST
+@signed_in
+def decide(request: HttpRequest, pk: int) -> HttpResponse:
+    """Confirm or drop a held run."""
+    user = _staff(request)
+    run = get_object_or_404(Refresh, pk=pk)
+    action = request.POST.get("action", "")
+    if action not in ("confirm", "drop"):
+        return HttpResponse(_("Say whether to confirm or to drop the run."), status=400, content_type="text/plain")
+    try:
+        services.decide(run, action, user, timezone.now())
+    except SourceFailure as failure:
+        messages.error(request, say(DECISION_REFUSED, failure.code))
+    else:
+        done = _("The run was confirmed; its prices are in force.") if action == "confirm" else _("The run was dropped.")
+        messages.success(request, done)
+    return redirect("catalog:source", run.source)
+
+
+def _staff(request: HttpRequest) -> User:
+    user = cast(User, request.user)
+    if not user.is_staff:
+        raise PermissionDenied
+    return user
+
+
+def _sorting(request: HttpRequest, form: FilterForm) -> dict[str, Any]:
+    """For headers: the address that sorts by each column, and how it is sorted now."""
+    now, downwards = form.sort
+    links = {}
+    for name in form.SORTS:
+        query = request.GET.copy()
+        query.pop("page", None)
+        query["sort"] = name if name != now or downwards else f"-{name}"
+        links[name] = f"?{query.urlencode()}"
+    query = request.GET.copy()
+    query.pop("page", None)
+    return {
+        "sort_links": links,
+        "sorted_by": now,
+        "sorted_how": "descending" if downwards else "ascending",
+        "page_query": query.urlencode(),
+    }
+
+
+def _page_or_list(request: HttpRequest, page: str, part: str, context: dict[str, Any]) -> HttpResponse:
+    """The whole page, or the part that a filter or a poll replaces."""
+    htmx = request.htmx  # type: ignore[attr-defined]
+    is_part = bool(htmx) and not htmx.history_restore_request
+    response = render(request, part if is_part else page, context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response

@@ -1,0 +1,109 @@
+"""Codes of the catalog in the reader's language; a code without words is shown as it is."""
+
+from __future__ import annotations
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+Text = str | Promise
+
+NOT_COMPARABLE: dict[str, Text] = {
+    "count_unknown": _("the number of GPUs is not known"),
+    "slice_memory_unknown": _("a slice of a card whose memory the provider does not state"),
+    "ambiguous_accelerator": _("it is not certain which card this is"),
+    "unknown_accelerator": _("the card is not in the catalog"),
+    "host_price_unknown": _("the price is for the GPU alone; the machine costs more"),
+    "memory_contradicts": _("the stated memory does not fit the card"),
+    "size_unknown": _("the machine size is not in the catalog"),
+}
+
+RUN_REASONS: dict[str, Text] = {
+    "too_slow": _("the source answered too slowly"),
+    "no_answer": _("the source did not answer"),
+    "server_error": _("the source reported an error of its own"),
+    "refused_us": _("the source refused the request"),
+    "asked_to_wait": _("the source asked to wait longer than we do"),
+    "redirected": _("the source led to another address, which we do not follow"),
+    "led_elsewhere": _("the next page was on another address, which we do not follow"),
+    "too_large": _("an answer was larger than any honest one"),
+    "unreadable": _("an answer could not be read"),
+    "cut_off": _("an answer ended too early"),
+    "schema_changed": _("the answers have another form than before"),
+    "paging_loop": _("the pages led in a circle"),
+    "too_many_pages": _("there were more pages than we read"),
+    "wrong_currency": _("prices came in another currency than asked for"),
+    "no_prices": _("no price was among the rows"),
+    "broken_rows": _("too many rows had no readable price"),
+    "worker_died": _("the process that ran it ended before it was done"),
+    "internal_error": _("an error of ours; it has been logged"),
+    "fewer_prices": _("it lists far fewer prices than the last good run"),
+    "prices_moved": _("too many prices moved by an implausible factor"),
+}
+
+REFUSED: dict[str, Text] = {
+    "other_service": _("of another service"),
+    "no_sku": _("without a machine size"),
+    "reservation": _("reservation for a whole term"),
+    "other_terms": _("of other terms of sale"),
+    "not_primary": _("twin of a primary meter"),
+    "windows": _("Windows machine"),
+    "cloud_services": _("Cloud Services twin"),
+    "dedicated_host": _("dedicated host"),
+    "low_priority": _("low priority twin"),
+    "promo": _("promotion"),
+    "volume_tier": _("price of a volume step"),
+    "ended": _("no longer in force"),
+    "not_yet": _("not yet in force"),
+    "no_gpu": _("machine without a GPU"),
+    "other_unit": _("priced in another unit"),
+    "bad_price": _("price not readable"),
+    "zero_price": _("price of zero, which is not a price"),
+    "contradictory": _("two prices for the same machine; the old one stays"),
+    "moved_too_far": _("moved by an implausible factor; the old one stays"),
+}
+
+DECISION_REFUSED: dict[str, Text] = {
+    "not_held": _("This run is not held any more."),
+    "newer_run_exists": _("A newer run has succeeded since; this one cannot be confirmed."),
+}
+
+RATES: dict[str, Text] = {
+    "fp32": "FP32", "tf32": "TF32", "fp16": "FP16", "bf16": "BF16", "fp8": "FP8", "int8": "INT8", "fp4": "FP4",
+}  # fmt: skip
+
+DEVICE_CLASSES: dict[str, Text] = {
+    "datacenter": _("data centre"),
+    "workstation": _("workstation"),
+    "consumer": _("consumer"),
+    "cloud-asic": _("cloud chip"),
+    "apu": _("with shared memory"),
+}
+
+STATUSES: dict[str, Text] = {
+    "verified": _("read in at least one source"),
+    "partial": _("some cells are not confirmed"),
+    "disputed": _("sources disagree"),
+    "memory": _("from general knowledge"),
+}
+
+LINKS: dict[str, Text] = {
+    "nvlink": "NVLink",
+    "nvswitch": "NVLink (NVSwitch)",
+    "infinity_fabric": "Infinity Fabric",
+    "pcie": "PCIe",
+    "unified": _("unified memory"),
+    "other": _("other"),
+}
+
+PROVIDER_KINDS: dict[str, Text] = {
+    "hyperscaler": _("hyperscaler"),
+    "cloud": _("cloud"),
+    "gpu-cloud": _("GPU cloud"),
+    "marketplace": _("marketplace"),
+    "serverless": _("serverless"),
+    "bare-metal": _("bare metal"),
+}
+
+
+def say(words: dict[str, Text], code: str) -> Text:
+    return words.get(code, code)
