@@ -40,7 +40,7 @@ def signed_in(
             return view(request, *args, **kwargs)
         return log_in_first(request)
 
-    return asked
+    return cast("Callable[Concatenate[HttpRequest, P], HttpResponse]", asked)
 
 
 def log_in_first(request: HttpRequest) -> HttpResponse:

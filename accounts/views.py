@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from allauth.account.decorators import secure_admin_login
 from django.conf import settings
@@ -13,7 +13,7 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
 from accounts.access import signed_in
-from accounts.models import Membership
+from accounts.models import Membership, User
 
 admin_login = secure_admin_login(admin.site.login)
 
@@ -22,7 +22,7 @@ admin_login = secure_admin_login(admin.site.login)
 @signed_in
 def account(request: HttpRequest) -> HttpResponse:
     memberships = (
-        Membership.objects.filter(user_id=request.user.pk).select_related("team").order_by("team__name")
+        Membership.objects.filter(user=cast(User, request.user)).select_related("team").order_by("team__name")
     )
     return render(request, "accounts/account.html", {"memberships": memberships})
 

@@ -3,6 +3,6 @@
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 
-class HashedStaticFiles(CompressedManifestStaticFilesStorage):
+class HashedStaticFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc]
     # A file that was not collected is served under its plain name instead of breaking the page.
     manifest_strict = False

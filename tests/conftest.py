@@ -21,7 +21,7 @@ from tests.factories import AT, make_user
 from tests.services import ValkeyServer
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page
 
 hypothesis_settings.register_profile("project", derandomize=True, deadline=None, database=None)
 hypothesis_settings.load_profile("project")
@@ -148,10 +148,17 @@ def page(context: BrowserContext) -> Iterator[Page]:
     fresh = context.new_page()
     troubles: list[str] = []
     fresh.on("pageerror", lambda error: troubles.append(f"script error: {error}"))
-    fresh.on(
-        "console",
-        lambda message: troubles.append(message.text) if "Content Security Policy" in message.text else None,
-    )
-    fresh.on("dialog", lambda dialog: (troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+
+    def hear(message: ConsoleMessage) -> None:
+        if "Content Security Policy" in message.text:
+            troubles.append(message.text)
+
+    fresh.on("console", hear)
+
+    def refuse(dialog: Dialog) -> None:
+        troubles.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    fresh.on("dialog", refuse)
     yield fresh
     assert troubles == []

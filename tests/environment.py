@@ -50,12 +50,12 @@ def _close_sockets() -> None:
         host = str(address[0])
         return host in {"localhost", "::1", ""} or host.startswith("127.")
 
-    def connect(self: socket.socket, address: Any) -> None:
+    def connect(self: Any, address: Any) -> None:
         if not allowed(self, address):
             raise OSError(f"tests may not reach {address!r}")
         real_connect(self, address)
 
-    def connect_ex(self: socket.socket, address: Any) -> int:
+    def connect_ex(self: Any, address: Any) -> int:
         if not allowed(self, address):
             raise OSError(f"tests may not reach {address!r}")
         return real_connect_ex(self, address)

@@ -53,8 +53,8 @@ class PostgresServer:
             for path in (self.folder, data):
                 os.chown(path, self._as_user["user"], self._as_user["group"])
         subprocess.run(
-            [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8"]
-            + ["--locale-provider=libc", "--locale=C"],
+            [str(programs / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "--no-sync"]
+            + ["-E", "UTF8", "--locale-provider=libc", "--locale=C"],
             check=True,
             stdout=subprocess.DEVNULL,
             cwd=self.folder,

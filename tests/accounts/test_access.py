@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
@@ -20,7 +22,7 @@ def secret(request: HttpRequest) -> HttpResponse:
     return HttpResponse("inside")
 
 
-def asked(method: str = "get", user: User | None = None, **headers: str) -> HttpResponse:
+def asked(method: str = "get", user: User | None = None, **headers: Any) -> HttpResponse:
     request = getattr(RequestFactory(), method)("/plans/?a=1", headers=headers)
     request.user = user or AnonymousUser()
     return secret(request)
@@ -37,10 +39,12 @@ def test_a_visitor_is_sent_to_the_log_in_and_comes_back() -> None:
 
 
 def test_a_fragment_asks_the_browser_to_go_to_the_log_in() -> None:
-    response = asked(**{"HX-Request": "true", "HX-Current-URL": "http://testserver/workbench/?x=1"})
+    response = asked(
+        "get", None, **{"HX-Request": "true", "HX-Current-URL": "http://testserver/workbench/?x=1"}
+    )
     assert response.status_code == 401
     assert response.headers["HX-Redirect"].startswith("/accounts/login/?next=http%3A%2F%2Ftestserver%2Fwork")
-    foreign = asked(**{"HX-Request": "true", "HX-Current-URL": "http://evil.example/"})
+    foreign = asked("get", None, **{"HX-Request": "true", "HX-Current-URL": "http://evil.example/"})
     assert foreign.headers["HX-Redirect"] == "/accounts/login/"
 
 

@@ -64,7 +64,7 @@ def test_a_job_arrives_over_a_real_broker(valkey_url: str) -> None:
     app = app_on(valkey_url)
     arrived = threading.Event()
 
-    @app.task(name="probe.arrive")
+    @app.task(name="probe.arrive")  # type: ignore[untyped-decorator]
     def arrive() -> Any:
         arrived.set()
 
