@@ -13,7 +13,8 @@ from planner.sizing.bill import MINOR_UNITS, UnitPrice
 from planner.sizing.derivations import derive
 from planner.sizing.formats import FORMATS
 from planner.sizing.offers import Integers
-from planner.sizing.placing import Placement, Refusal
+from planner.sizing.options import Refusal
+from planner.sizing.placing import Placement
 from planner.sizing.quantities import Assumption
 from planner.sizing.results import (
     BatchRun,
@@ -38,7 +39,7 @@ from planner.sizing.weighing import (
 )
 from planner.sizing.workload import BatchWorkload, ServingWorkload
 
-SEARCH_MACHINES = 12
+SEARCH_MACHINES = 5
 """For so many rejected machines what would help is worked out; further ones show the shortfall alone."""
 STALE_DAYS = 180
 """A price older than this is marked and never called the cheapest."""
@@ -155,7 +156,10 @@ def write_candidate(
         raise TypeError("a rejected offer is no candidate")
     facts = market.facts(row, setting.at.date())
     monthly = bill_of(setting, weighed, row, placement)
-    split = split_at_load(setting, placement)
+    machine = int(market.machine_index[row])
+    if machine not in weighed.splits:
+        weighed.splits[machine] = split_at_load(setting, placement)
+    split = weighed.splits[machine]
     warnings = list(placement.warnings)
     warnings += [
         code
@@ -187,6 +191,7 @@ def write_candidate(
         monthly=monthly,
         per_million_tokens=per_million,
         warnings=tuple(warnings),
+        derivations={},
     )
     if derivations:
         candidate = candidate.model_copy(update={"derivations": derive(setting, placement, candidate)})

@@ -12,7 +12,8 @@ from planner.sizing.bill import MINOR_UNITS
 from planner.sizing.devices import Machine
 from planner.sizing.formats import FORMATS
 from planner.sizing.memory import Need
-from planner.sizing.placing import Placement, Refusal
+from planner.sizing.options import Refusal
+from planner.sizing.placing import Placement
 from planner.sizing.ranking import MEETS_TARGETS, MISSES_TARGETS, TIGHT
 from planner.sizing.results import SmallestChange
 from planner.sizing.weighing import REASONS, Setting, Weighed, placed, weigh

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
@@ -15,9 +15,10 @@ from planner.sizing.architecture import Architecture
 from planner.sizing.bill import MINOR_UNITS, Needs, Run
 from planner.sizing.constants import Constants
 from planner.sizing.offers import Flags, Integers, Market
-from planner.sizing.placing import Placement, Refusal, place
+from planner.sizing.options import Refusal
+from planner.sizing.placing import Placement, place
 from planner.sizing.ranking import MEETS_TARGETS, MISSES_TARGETS, TIGHT, Floats
-from planner.sizing.results import RejectionReason
+from planner.sizing.results import MemorySplit, RejectionReason
 from planner.sizing.runtime import Runtime
 from planner.sizing.workload import BatchWorkload, Filters, ServingWorkload
 
@@ -61,6 +62,8 @@ class Weighed:
     class_: Integers
     needs: Needs
     currency: str
+    splits: dict[int, MemorySplit] = field(default_factory=dict)
+    """Memory at peak by machine, made when a row of it is first shown."""
 
     @property
     def rows(self) -> Integers:

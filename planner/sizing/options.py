@@ -1,0 +1,144 @@
+"""Ways to split one replica over the devices of a machine: what fits, and the replica as the speed model sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from math import floor
+from typing import Any
+
+from planner.sizing import divisibility, memory, support
+from planner.sizing.architecture import Architecture
+from planner.sizing.devices import Layout, Machine
+from planner.sizing.memory import Need
+from planner.sizing.points import UnknownRate, serving_point
+from planner.sizing.results import MemorySplit, RejectionReason, Verdict
+from planner.sizing.runtime import Runtime
+from planner.sizing.serving import ServingPoint
+from planner.sizing.workload import BatchWorkload, ServingWorkload
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a machine cannot run the workload: the rule and its numbers."""
+
+    reason: RejectionReason
+    detail: dict[str, Any]
+    split: MemorySplit | None = None
+    layout: Layout | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Option:
+    """One way to split a replica over devices of a machine, what is in its memory, and its speed's inputs."""
+
+    layout: Layout
+    split: MemorySplit
+    verdict: Verdict
+    point: ServingPoint
+
+
+@dataclass(eq=False)
+class Desk:
+    """One workload, tried on machine after machine; equal devices are worked out once."""
+
+    workload: ServingWorkload | BatchWorkload
+    arch: Architecture
+    runtime: Runtime
+    need: Need = field(init=False)
+    _tried: dict[tuple[str, float, str, Layout], Option | MemorySplit] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.need = Need.of(self.workload)
+
+    def layouts(self, machine: Machine) -> list[Layout]:
+        """Splits within one machine, fewest devices first: by layers where the runtime does so, else by tensors."""
+        counts = [n for n in range(1, machine.device_count + 1) if machine.device_count % n == 0]
+        if machine.fraction < 1:
+            counts = [1]
+        if self.runtime.name == "llama_cpp":
+            return [Layout(pp=n) for n in counts]
+        return [Layout(tp=n) for n in counts]
+
+    def options(self, machine: Machine) -> list[Option] | Refusal:
+        """Layouts that fit, fewest devices first, or the first rule that none passes: support, memory, division.
+
+        A layout that fits only without headroom counts where none fits with it.
+        """
+        workload, arch = self.workload, self.arch
+        lacking = support.refusal(
+            self.runtime, machine.device, workload.weights_format, workload.kv_format, arch,
+            device_count=machine.device_count,
+        )  # fmt: skip
+        if lacking is not None:
+            return Refusal("support", lacking)
+        if arch.max_position is not None and self.need.maximum_tokens > arch.max_position:
+            asked = {"asked": self.need.maximum_tokens, "maximum": arch.max_position}
+            return Refusal("support", {"rule": "context_length"} | asked)
+        found: list[Option] = []
+        worst: tuple[Layout, MemorySplit] | None = None
+        broken: tuple[Layout, dict[str, Any]] | None = None
+        for layout in self.layouts(machine):
+            violation = divisibility.violation(arch, workload.weights_format, layout)
+            if violation is not None:
+                broken = broken or (layout, violation)
+                continue
+            try:
+                outcome = self._option(machine, layout)
+            except UnknownRate as unknown:
+                return Refusal("support", {"rule": unknown.code} | unknown.params)
+            if isinstance(outcome, Option):
+                found.append(outcome)
+            else:
+                worst = (layout, outcome)
+        if found:
+            fits = [option for option in found if option.verdict == "fits"]
+            return fits or found[:1]
+        if broken is not None:
+            return Refusal("divisibility", broken[1], worst[1] if worst else None, broken[0])
+        if worst is None:
+            raise ValueError("a machine without devices")
+        return Refusal("memory", {"devices": worst[0].device_count}, worst[1], worst[0])
+
+    def _option(self, machine: Machine, layout: Layout) -> Option | MemorySplit:
+        """The option of this layout, or only its memory where it does not fit."""
+        key = (machine.device.name, machine.fraction, machine.link, layout)
+        if key not in self._tried:
+            split = memory.split(self.arch, self.need, self.runtime, machine.device, layout)
+            verdict = memory.verdict(split)
+            self._tried[key] = (
+                split
+                if verdict == "does_not_fit"
+                else Option(layout, split, verdict, self._point(machine, layout, split, verdict))
+            )
+        return self._tried[key]
+
+    def _point(self, machine: Machine, layout: Layout, split: MemorySplit, verdict: Verdict) -> ServingPoint:
+        """The replica as the speed model sees it. The headroom asked for is kept free of KV cache, too."""
+        workload = self.workload
+        room_bytes = split.kv_room_bytes - (split.headroom_bytes if verdict == "fits" else 0)
+        over = memory.overheads(self.arch, self.need, self.runtime, machine.device, layout)
+        point = serving_point(
+            self.arch,
+            machine.device,
+            self.runtime,
+            layout,
+            link=machine.link,
+            weights_format=workload.weights_format,
+            kv_format=workload.kv_format,
+            input_tokens=workload.input_tokens.typical,
+            output_tokens=workload.output_tokens.typical,
+            kv_room_bytes=max(0, room_bytes),
+            batch_cap=over.sequences,
+            chunk_tokens=over.batched_tokens,
+            load="saturated",
+            prefix_hit_fraction=workload.prefix_hit_fraction,
+            eager=bool(workload.runtime.options.enforce_eager),
+        )
+        # Planned is what is shown as fitting: every request at its full length, whole requests only.
+        per_request = float(split.kv_needed_bytes) if self.runtime.preallocates else point.kv_full_bytes
+        most = min(point.batch_cap, floor(point.kv_room_bytes / max(per_request, 1.0)))
+        if isinstance(workload, BatchWorkload):
+            most = min(most, workload.request_count)
+        return replace(
+            point, batch_cap=float(max(1, most)), kv_prompt_bytes=per_request, kv_full_bytes=per_request
+        )
