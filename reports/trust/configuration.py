@@ -1,0 +1,241 @@
+"""The examiner's configuration: one document that names everything in the world and what must hold for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from django.urls import reverse
+
+from reports.trust import rows
+from reports.trust.world import PLAN_CANARY_A, PLAN_CANARY_B, World
+
+REFRESH_PORT = 18900
+TOKEN_READERS = ["api_viewer", "api_editor", "api_owner"]
+
+
+def write(
+    world: World, *, base_url: str, server_pid: int, manage: str, routes: Iterable[str]
+) -> dict[str, Any]:
+    """The whole configuration. ``manage`` is the command line that runs this product's commands."""
+    login = reverse("account_login")
+    return {
+        "base_url": base_url,
+        "server_pid": server_pid,
+        "health": "/healthz",
+        "https_header": ["X-Forwarded-Proto", "https"],
+        "login_paths": [login],
+        "csrf_seed": login,
+        "headers": {"Accept-Language": "en"},
+        "principals": _principals(world, login),
+        "vars": {
+            "plan": world.plan.slug,
+            "foreign": world.foreign.slug,
+            "to_write": world.plan_to_write.slug,
+            "link": world.link_to_revoke.pk,
+            "one": "1",
+        },
+        "canaries": _canaries(world),
+        "headers_check": _headers(world),
+        "matrix": _matrix(world, manage, list(routes)),
+        "forms": _forms(world),
+        "json": _json(),
+        "uploads": [],
+        "exports": _exports(),
+        "load": _load(world),
+        "races": _races(world),
+        "refresh": _refresh(manage),
+        "chaos": [
+            {
+                "name": "database away", "url": f"/plans/{world.plan.slug}/", "as": "editor", "break_cmd": "",
+                "heal_cmd": "",
+                "verify": {"as": "owner", "url": f"/plans/{world.plan.slug}/", "re": PLAN_CANARY_A},
+            }
+        ],
+    }  # fmt: skip
+
+
+def _principals(world: World, login: str) -> dict[str, Any]:
+    people = {
+        name: {"login": {"url": login, "fields": {"login": person.user.email, "password": person.password}}}
+        for name, person in world.people.items()
+    }
+    programs = {
+        name: {"headers": {"Authorization": f"Bearer {secret}"}} for name, secret in world.tokens.items()
+    }
+    readers = {name: {"vars": {"token": secret}} for name, secret in world.links.items()}
+    return {"anonymous": {}, **people, **programs, **readers}
+
+
+def _canaries(world: World) -> dict[str, list[str]]:
+    team_a = ["owner", "editor", "viewer"]
+    return {
+        PLAN_CANARY_A: [*team_a, *TOKEN_READERS, "link_ok", "link_torevoke"],
+        PLAN_CANARY_B: ["other_owner", "api_other"],
+        **{person.user.email: [name] for name, person in world.people.items()},
+        **{secret: [name] for name, secret in world.links.items() if name in ("link_ok", "link_torevoke")},
+    }
+
+
+def _headers(world: World) -> dict[str, Any]:
+    plan = f"/plans/{world.plan.slug}/"
+    private = [
+        plan,
+        "/plans/",
+        "/plans/new/",
+        f"{plan}edit/",
+        f"{plan}history/",
+        f"{plan}links/",
+        "/accounts/",
+    ]
+    return {
+        "pages": [
+            {"path": "/"},
+            *({"path": path} for path in ("/workbench/", "/catalog/accelerators/", "/catalog/offers/",
+                                          "/catalog/sources/", "/components/", "/healthz", "/accounts/login/",
+                                          "/accounts/signup/", "/api/v1/openapi.json")),
+            *({"path": path, "as": "editor", "private": True} for path in private),
+            {"path": "/s/{token}/", "as": "link_ok", "private": True, "secret_url": True},
+            {"path": "/s/{token}/", "as": "link_revoked", "secret_url": True, "status": [404]},
+            {"path": f"{plan}edit/", "as": "viewer", "private": True, "status": [403]},
+            {"path": f"{plan}archive/", "as": "owner", "private": True, "status": [405]},
+            {"path": f"{plan}export.csv", "as": "owner", "private": True, "csp_always": True},
+        ],
+        "api_paths": ["/api/v1/openapi.json", "/api/v1/prices", "/api/v1/plans"],
+        "private_api": ["/api/v1/plans"],
+        "must_be_closed": ["/api/docs", "/api/v1/docs", "/silk/", "/admin/doc/"],
+    }  # fmt: skip
+
+
+def _matrix(world: World, manage: str, routes: list[str]) -> dict[str, Any]:
+    plain = [re.sub(r"<[^>]+>", "{one}", route) for route in routes]
+    return {
+        "rows": [*rows.public(), *rows.accounts(), *rows.plans(), *rows.links(), *rows.api(), *rows.staff_only(plain)],
+        "coverage": {"cmd": f"{manage} show_routes --json", "exempt": ["/static/{p}", "/api/v1/"]},
+        "revocations": [
+            {
+                "name": "share link",
+                "probe": {
+                    "as": "link_torevoke", "path": "/s/{token}/",
+                    "also": [f"/s/{{token}}/export.{fmt}" for fmt in rows.FORMATS],
+                },
+                "revoke": {
+                    "as": "owner", "method": "POST", "path": "/plans/{plan}/links/{link}/revoke/", "body": {"form": {}},
+                },
+                "canary_as": "link_revoked",
+            }
+        ],
+    }  # fmt: skip
+
+
+def _forms(world: World) -> list[dict[str, Any]]:
+    edit = f"/plans/{world.plan_to_edit.slug}/"
+    return [
+        {
+            "url": "/plans/new/", "as": "editor", "field": "title",
+            "valid": {"title": "Plan 見積", "prepared_for": "Procurement", "note": "A note."},
+            "skip": ["team", "priced_at"], "ok_re": r"/plans/[a-z0-9]{12}/", "stored_views": ["/plans/"],
+            "render": ["{loc}export.pdf", "{loc}export.csv"], "render_sample": 20, "stored_sample": 120,
+            "breaker": {"title": ""},
+        },
+        {
+            "url": f"{edit}links/", "as": "editor", "field": "lifetime", "valid": {"lifetime": "7"},
+            "ok_re": "/s/mit_", "stored_views": [f"{edit}links/"],
+        },
+        {
+            "url": "/workbench/", "as": "anonymous", "field": "users",
+            "numeric": ["in", "in_max", "out", "out_max", "users", "users_peak", "rate", "requests", "hit", "ttft", "tpot",
+                        "headroom", "hours", "days", "starts", "replicas", "storage", "egress", "budget", "deadline"],
+            "valid": {}, "stored_sample": 60, "breaker": {"users": "not a number"},
+        },
+        {"url": "/plans/", "as": "editor", "field": "q", "valid": {"q": "plan"}},
+        {"url": "/catalog/offers/", "as": "anonymous", "field": "q", "valid": {"q": "h100"}},
+        {"url": "/catalog/accelerators/", "as": "anonymous", "field": "q", "valid": {"q": "h100"}},
+    ]  # fmt: skip
+
+
+def _json() -> list[dict[str, Any]]:
+    bad_numbers = ["-1", '"8"', "true", "1e400", "[]"]
+    return [
+        {
+            "url": "/api/v1/size?limit=5",
+            "valid": {
+                "kind": "llm_serving", "weights_format": "bf16", "storage_gb": 100, "headroom_fraction": 0.1,
+                "replicas_minimum": 1, "objective": "cost", "currency": "USD",
+            },
+            "refuse": {"storage_gb": bad_numbers, "headroom_fraction": ["1.5", *bad_numbers],
+                       "replicas_minimum": ["0", "1.5", *bad_numbers]},
+        },
+        {
+            "url": "/api/v1/plans", "as": "api_editor", "required": ["title"],
+            "valid": {"title": "P", "note": "n", "workload": {}},
+            "refuse": {"title": ['""', "1", "null", '"a\\nb"'], "workload": ["[]", '"x"', '{"zz": 1}']},
+        },
+    ]  # fmt: skip
+
+
+def _exports() -> list[dict[str, Any]]:
+    """The first candidate's monthly total on the page is the one in every file; nobody else's data is in them."""
+    first = r'data-key="{key}"[^>]*>\s*(?:≥\s*)?<bdi>([^<]+)'
+    page = "/plans/{plan}/"
+    spec = {
+        "pairs": [
+            {"label": PLAN_CANARY_A, "page_re": first.format(key=key), "col": column}
+            for key, column in (("monthly", "monthly"), ("bandwidth", "bandwidth_gb_per_s"))
+        ],
+        "must_contain": ["見積"],
+        "must_not_contain": [PLAN_CANARY_B],
+    }
+    label = f"=1+1 {PLAN_CANARY_A}"
+    csv_pairs = [{**pair, "label": label} for pair in spec["pairs"] if isinstance(pair, dict)]
+    files = {fmt: f"{page}export.{fmt}" for fmt in ("csv", "pdf")}
+    return [
+        {**spec, "as": "owner", "page": page, "pairs": csv_pairs, **files, "must_contain": []},
+        {"as": "viewer", "page": page, "xlsx": f"{page}export.xlsx", "pairs": [], "must_contain": ["見積"],
+         "must_not_contain": [PLAN_CANARY_B]},
+        {"as": "link_ok", "page": "/s/{token}/", "csv": "/s/{token}/export.csv", "pdf": "/s/{token}/export.pdf",
+         "xlsx": "/s/{token}/export.xlsx", "pairs": [], "must_not_contain": [PLAN_CANARY_B, "canary-"]},
+    ]  # fmt: skip
+
+
+def _load(world: World) -> list[dict[str, Any]]:
+    links = f"/plans/{world.plan_to_load.slug}/links/"
+    return [
+        {
+            "name": "readers of one link", "url": f"/s/{world.load_link}/", "threads": 500, "requests": 2000,
+            "p95_ms": 3000, "contains": "Plan for many readers", "identical": True, "timeout_s": 60,
+            "counter": {"as": "owner", "url": links, "re": r'data-views="(\d+)"'},
+        },
+        {
+            "name": "many documents at once", "url": f"/s/{world.load_link}/export.pdf", "threads": 100, "requests": 100,
+            "p95_ms": 20000, "allow_status": [200, 429, 503], "max_error_rate": 1, "timeout_s": 60,
+        },
+    ]  # fmt: skip
+
+
+def _races(world: World) -> list[dict[str, Any]]:
+    plan = f"/plans/{world.plan_to_race.slug}/"
+    return [
+        {
+            "edit": f"{plan}edit/", "as": ["editor", "owner"], "field": "title", "history": f"{plan}history/",
+            "version_re": r'data-version="(\d+)"', "immutable": [f"{plan}v/1/"], "rounds": 20,
+            "conflict_re": "Somebody saved a version",
+        }
+    ]  # fmt: skip
+
+
+def _refresh(manage: str) -> dict[str, Any]:
+    base = f"http://127.0.0.1:{REFRESH_PORT}/azure"
+    return {
+        "port": REFRESH_PORT,
+        "providers": ["azure"],
+        "trigger": {"cmd": f"AZURE_BASE_URL={base} {manage} refresh_prices {{provider}}"},
+        "read": {
+            "url": "/api/v1/prices?source={provider}", "as": "api_editor", "items": "items", "next": "next",
+            "key": ["sku", "region", "kind"], "price": "usd_per_hour", "currency": "currency",
+        },
+        "status": {
+            "as": "owner", "url": "/catalog/sources/{provider}/", "busy_re": "running", "bad_re": "(?i)failed|held",
+        },
+    }  # fmt: skip

@@ -1,0 +1,157 @@
+"""Who may do what at which address: one row for every route and method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from catalog.models import Offer
+
+Row = dict[str, Any]
+
+MEMBERS = ["owner", "editor", "viewer"]
+EDITORS = ["owner", "editor"]
+SIGNED_IN = [*MEMBERS, "removed", "other_owner", "staff"]
+STRANGERS = ["anonymous", "removed", "other_owner", "staff"]
+FORMATS = ("pdf", "csv", "xlsx", "json")
+READING_LINKS = ["link_ok", "link_torevoke"]
+CLOSED_LINKS = ["link_revoked", "link_expired", "link_guessed", "link_archived"]
+MISSING = "zzzzzzzzzzz9"
+EVERYBODY = "*"
+
+
+def row(path: str, allow: list[str] | str, method: str = "GET", **more: Any) -> Row:
+    return {"path": path, "method": method, "allow": allow, **more}
+
+
+def public() -> Iterable[Row]:
+    """Pages and answers for everybody."""
+    offer = Offer.objects.comparable().current().order_by("pk").values_list("pk", flat=True).first() or 1
+    for path in (
+        "/", "/components/", "/workbench/", "/workbench/models/", f"/workbench/candidate/{offer}/", "/healthz",
+        "/catalog/accelerators/", "/catalog/accelerators/H100-SXM5/", "/catalog/offers/", f"/catalog/offers/{offer}/",
+        "/catalog/sources/", "/catalog/sources/azure/", "/api/v1/models", "/api/v1/prices", "/api/v1/openapi.json",
+        "/api/v1/schema/workload", "/plans/draft/export.csv",
+    ):  # fmt: skip
+        yield row(path, EVERYBODY)
+    yield row("/workbench/", EVERYBODY, "POST", body={"form": {"users": "9"}})
+    yield row("/api/v1/size", EVERYBODY, "POST", body={"json": {}}, csrf=False)
+    yield row("/language/", EVERYBODY, "POST", body={"form": {"language": "en", "next": "/"}})
+
+
+def accounts() -> Iterable[Row]:
+    for path in (
+        "/accounts/login/", "/accounts/signup/", "/accounts/password/reset/", "/accounts/password/reset/done/",
+        "/accounts/password/reset/key/done/", "/accounts/password/reset/key/x1-x1/", "/accounts/inactive/",
+    ):  # fmt: skip
+        # Whoever is signed in already is sent on from the pages for signing in; all may ask for them.
+        yield row(path, EVERYBODY)
+    for path in ("/accounts/", "/accounts/password/change/", "/accounts/logout/"):
+        yield row(path, SIGNED_IN)
+    for path in ("/accounts/password/set/", "/accounts/reauthenticate/"):
+        yield row(path, SIGNED_IN, expect={"anonymous": [302]})
+
+
+def plans() -> Iterable[Row]:
+    history = {"as": "owner", "path": "/plans/{plan}/history/"}
+    yield row("/plans/", SIGNED_IN, never_text=[], expect={"anonymous": [302]})
+    yield row("/plans/new/", SIGNED_IN, expect={"anonymous": [302]})
+    yield row(
+        "/plans/new/", SIGNED_IN, "POST", body={"form": {"title": "zq", "query": ""}},
+        verify={"as": "owner", "path": "/plans/"}, expect={"anonymous": [302]},
+    )  # fmt: skip
+    reading = ["/plans/{plan}/", "/plans/{plan}/history/", "/plans/{plan}/v/1/", "/plans/{plan}/v/2/"]
+    files = [f"/plans/{{plan}}/{part}export.{fmt}" for part in ("", "v/1/") for fmt in FORMATS]
+    for path in [*reading, *files]:
+        missing = path.replace("{plan}", MISSING)
+        yield row(path, MEMBERS, same_as_missing=missing, expect={"anonymous": [302]})
+    words = {"title": "zq", "base_number": "2"}
+    writing = (
+        ("edit/", EDITORS, {"form": words}, True),
+        ("add/", EDITORS, {"form": {**words, "query": ""}}, True),
+        ("links/", EDITORS, {"form": {"lifetime": "7"}}, True),
+        ("links/{link}/revoke/", EDITORS, {"form": {}}, False),
+        ("archive/", ["owner"], {"form": {}}, False),
+        ("restore/", ["owner"], {"form": {}}, False),
+    )
+    for part, allow, body, has_page in writing:
+        path = f"/plans/{{plan}}/{part}"
+        foreign = path.replace("{plan}", "{foreign}")
+        missing = path.replace("{plan}", MISSING)
+        # A member whose role is too small is told so (403); for everybody else the plan is not there (404).
+        refused = {name: [403] for name in MEMBERS if name not in allow} | {
+            "other_owner": [404],
+            "removed": [404],
+        }
+        for method in (["GET"] if has_page else []) + ["POST"]:
+            given = {"body": body, "verify": history} if method == "POST" else {}
+            yield row(path, allow, method, expect=refused, **given)
+            who = ["owner", "editor", "viewer", "removed", "staff"]
+            yield row(foreign, ["other_owner"], method, only=who, same_as_missing=missing, **given)
+    yield row(
+        "/plans/{to_write}/edit/", EDITORS, "POST", only=EDITORS, body={"form": words}, exercise=False, verify=history,
+    )  # fmt: skip
+
+
+def links() -> Iterable[Row]:
+    for path in ("/s/{token}/", *(f"/s/{{token}}/export.{fmt}" for fmt in FORMATS)):
+        yield row(path, READING_LINKS, expect={name: [404] for name in CLOSED_LINKS})
+        refused = {name: [405] for name in READING_LINKS} | {name: [404] for name in CLOSED_LINKS}
+        yield row(path, [], "POST", expect=refused)
+
+
+def api() -> Iterable[Row]:
+    readers = ["api_viewer", "api_editor", "api_owner"]
+    writers = ["api_editor", "api_owner"]
+    closed = {name: [401] for name in ("anonymous", "owner", "api_revoked", "api_expired", "api_removed")}
+    foreign = {"api_other": [404]}
+    yield row("/api/v1/plans", [*readers, "api_other"], expect=closed, never_text=[])
+    plan = {"title": "zq"}
+    yield row(
+        "/api/v1/plans", [*writers, "api_other"], "POST", body={"json": {**plan, "workload": {}}},
+        expect=closed | {"api_viewer": [403]}, verify={"as": "owner", "path": "/plans/"},
+    )  # fmt: skip
+    for path in (
+        "/api/v1/plans/{plan}",
+        *(f"/api/v1/plans/{{plan}}/export.{fmt}" for fmt in FORMATS),
+        *(f"/api/v1/plans/{{plan}}/versions/1/export.{fmt}" for fmt in FORMATS),
+    ):
+        yield row(path, readers, expect=closed | foreign)
+    history = {"as": "owner", "path": "/plans/{plan}/history/"}
+    refused = closed | foreign | {"api_viewer": [403]}
+    yield row(
+        "/api/v1/plans/{plan}", writers, "PATCH", body={"json": {**plan, "base_number": 2}}, expect=refused,
+        verify=history,
+    )  # fmt: skip
+    yield row(
+        "/api/v1/plans/{plan}", ["api_owner"], "DELETE", expect=refused | {"api_editor": [403]}, verify=history,
+    )  # fmt: skip
+    yield row(
+        "/api/v1/plans/{plan}/versions", writers, "POST",
+        body={"json": {**plan, "base_number": 2, "workload": {}}}, expect=refused, verify=history,
+    )  # fmt: skip
+
+
+def staff_only(routes: Iterable[str]) -> Iterable[Row]:
+    """The admin and what refreshes prices. The admin's own pages are tried by two, as there are so many of them."""
+    refused = {name: [403] for name in ("owner", "editor", "viewer", "removed", "other_owner")}
+    sources = {"as": "owner", "path": "/catalog/sources/azure/"}
+    yield row(
+        "/catalog/sources/azure/refresh/",
+        ["staff"],
+        "POST",
+        body={"form": {}},
+        expect=refused,
+        verify=sources,
+    )
+    yield row(
+        "/catalog/runs/{one}/decide/", ["staff"], "POST", body={"form": {}}, expect=refused, verify=sources
+    )
+    yield row("/metrics", [])
+    yield row("/admin/", ["staff"])
+    yield row("/admin/login/", EVERYBODY, verbs=False)
+    yield row("/admin/logout/", [], verbs=False)
+    listed = {"/admin/", "/admin/login/", "/admin/logout/"}
+    for route in routes:
+        if route.startswith("/admin/") and route not in listed:
+            yield row(route, [], only=["anonymous", "owner"], verbs=False)

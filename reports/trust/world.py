@@ -1,0 +1,141 @@
+"""Two teams with everything that must not leak from one to the other; fresh secrets each time."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from allauth.account.models import EmailAddress
+from django.db import transaction
+
+from accounts.models import ApiToken, Role, Team, User
+from accounts.services import add_member, create_team, issue_token, personal_team, remove_member, revoke_token
+from planner.sizing.workload import ServingWorkload
+from reports import services
+from reports.models import Plan, PlanVersion, ShareLink
+
+PLAN_CANARY_A = "PLAN-CANARY-A"
+PLAN_CANARY_B = "PLAN-CANARY-B"
+HOSTILE_TITLE = f"=1+1 {PLAN_CANARY_A}"
+HOSTILE_FOR = "@SUM(1)"
+HOSTILE_NOTE = "\t=1+1\n見積書: 社内チャット"
+
+
+@dataclass(frozen=True)
+class Person:
+    user: User
+    password: str
+
+
+@dataclass(frozen=True)
+class World:
+    people: dict[str, Person]
+    plan: Plan
+    plan_to_edit: Plan
+    plan_to_race: Plan
+    plan_to_load: Plan
+    plan_to_write: Plan
+    foreign: Plan
+    tokens: dict[str, str]
+    links: dict[str, str]
+    link_to_revoke: ShareLink
+    load_link: str
+
+
+def make(at: datetime) -> World:
+    """The data, in the database, and the secrets that open it."""
+    mark = secrets.token_hex(4)
+    with transaction.atomic():
+        people = {
+            name: _person(name, f"{name}-canary-{mark}@{domain}.example", at, is_staff=name == "staff")
+            for name, domain in (
+                ("owner", "a"), ("editor", "a"), ("viewer", "a"), ("removed", "a"), ("other_owner", "b"), ("staff", "c"),
+            )
+        }  # fmt: skip
+        team_a = create_team("Team A", people["owner"].user, at=at)
+        team_b = create_team("Team B", people["other_owner"].user, at=at)
+        for name, role in (("editor", Role.EDITOR), ("viewer", Role.VIEWER), ("removed", Role.EDITOR)):
+            add_member(team_a, people[name].user, role, at=at)
+        tokens = _tokens(team_a, team_b, people, at)
+        remove_member(team_a, people["removed"].user)
+    owner = people["owner"].user
+    plan = _plan(team_a, owner, services.Words(HOSTILE_TITLE, HOSTILE_FOR, HOSTILE_NOTE), at)
+    services.reword(
+        plan,
+        user=owner,
+        base_number=1,
+        words=services.Words(HOSTILE_TITLE, HOSTILE_FOR, HOSTILE_NOTE + "\n2"),
+        at=at,
+    )
+    plan.refresh_from_db()
+    links, link_to_revoke = _links(services.newest(plan), plan, owner, at)
+    to_load = _plan(team_a, owner, services.Words("Plan for many readers"), at)
+    archived = _plan(team_a, owner, services.Words("Archived plan"), at)
+    links["link_archived"] = services.share(services.newest(archived), user=owner, at=at)[1]
+    services.archive(archived, at=at)
+    return World(
+        people=people,
+        plan=plan,
+        plan_to_edit=_plan(team_a, owner, services.Words("Plan to edit"), at),
+        plan_to_race=_plan(team_a, owner, services.Words("Plan for two editors"), at),
+        plan_to_load=to_load,
+        plan_to_write=_plan(team_a, owner, services.Words("Plan to be written by programs"), at),
+        foreign=_plan(team_b, people["other_owner"].user, services.Words(PLAN_CANARY_B), at),
+        tokens=tokens,
+        links=links,
+        link_to_revoke=link_to_revoke,
+        load_link=services.share(services.newest(to_load), user=owner, at=at)[1],
+    )
+
+
+def _person(name: str, email: str, at: datetime, *, is_staff: bool) -> Person:
+    password = secrets.token_urlsafe(16)
+    user = User.objects.create_user(email, password, name=name.replace("_", " ").title(), is_staff=is_staff)
+    EmailAddress.objects.create(user=user, email=user.email, primary=True, verified=True)
+    personal_team(user, at=at)
+    return Person(user, password)
+
+
+def _tokens(team_a: Team, team_b: Team, people: dict[str, Person], at: datetime) -> dict[str, str]:
+    def token(team: Team, who: str, name: str, role: Role, lifetime: timedelta) -> tuple[ApiToken, str]:
+        return issue_token(team, people[who].user, name, role, at=at, lifetime=lifetime)
+
+    year = timedelta(days=365)
+    made = {
+        "api_viewer": token(team_a, "viewer", "reads", Role.VIEWER, year),
+        "api_editor": token(team_a, "editor", "writes", Role.EDITOR, year),
+        "api_owner": token(team_a, "owner", "owns", Role.OWNER, year),
+        "api_other": token(team_b, "other_owner", "elsewhere", Role.OWNER, year),
+        "api_revoked": token(team_a, "editor", "revoked", Role.EDITOR, year),
+        "api_expired": token(team_a, "editor", "expired", Role.EDITOR, timedelta(seconds=-1)),
+        "api_removed": token(team_a, "removed", "of a removed member", Role.EDITOR, year),
+    }
+    revoke_token(made["api_revoked"][0], at=at)
+    return {name: secret for name, (_token, secret) in made.items()}
+
+
+def _plan(team: Team, user: User, words: services.Words, at: datetime) -> Plan:
+    version = services.save_plan(
+        team=team,
+        user=user,
+        words=words,
+        workloads=[services.NamedWorkload(ServingWorkload())],
+        priced_at=at,
+        at=at,
+    )
+    return version.plan
+
+
+def _links(version: PlanVersion, plan: Plan, owner: User, at: datetime) -> tuple[dict[str, str], ShareLink]:
+    def link(lifetime: timedelta | None = timedelta(days=30)) -> tuple[ShareLink, str]:
+        return services.share(version, user=owner, at=at, lifetime=lifetime)
+
+    ok, to_revoke, revoked = link(), link(None), link()
+    expired = link(timedelta(seconds=-1))
+    services.revoke(revoked[0], at=at)
+    secrets_of = {
+        "link_ok": ok[1], "link_torevoke": to_revoke[1], "link_revoked": revoked[1], "link_expired": expired[1],
+        "link_guessed": "mit_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA1",
+    }  # fmt: skip
+    return secrets_of, to_revoke[0]
