@@ -1,0 +1,155 @@
+"""The columnar copy of the catalog, and the whole shipped catalog through bill and ranking."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from catalog.models import CatalogVersion
+from planner import market
+from planner.sizing.bill import MINOR_UNITS
+from planner.sizing.compare import bill_of
+from planner.sizing.offers import Market
+from planner.sizing.placing import Placement
+from planner.sizing.weighing import placed, weigh
+from planner.sizing.workload import BatchWorkload, Filters, ServingWorkload
+from tests.planner.factories import make_offer, make_small_catalog, set_price
+from tests.sizing.markets import setting
+
+
+@pytest.mark.django_db
+def test_the_market_holds_the_comparable_offers_with_terms_places_and_rates(at: datetime) -> None:
+    h100, _l40s, a100, _spot = make_small_catalog()
+    make_offer(not_comparable="ambiguous_accelerator", sku="unsure")
+    found = market.current(at)
+    assert len(found) == 4
+    assert found.not_comparable_count == 1
+    row = found.position(h100.pk)
+    assert row is not None
+    facts = found.facts(row, at.date())
+    assert (facts.price_amount, facts.region_name_ja, facts.price_age_days) == (Decimal("2.49"), "東京", 29)
+    assert {"jp", "tokyo", "tokyo-1", "known:tokyo-1", "東京"} <= found.regions[found.region_index[row]]
+    terms = found.terms[found.terms_index[row]]
+    assert terms.unit_s == 1
+    assert terms.storage is not None
+    assert terms.storage.observed_on == date(2026, 10, 1)
+    assert terms.egress is not None
+    assert [step.from_gb for step in terms.egress.steps] == [0, 100]
+    assert terms.egress.observed_on is None
+    other = found.position(a100.pk)
+    assert other is not None
+    assert found.terms[found.terms_index[other]].storage is None
+    assert found.regions[found.region_index[other]] == frozenset()
+    assert found.rates.factor("USD", "JPY") == Decimal("157.25")
+
+
+@pytest.mark.django_db
+def test_an_unchanged_market_costs_one_query(
+    at: datetime, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    make_small_catalog()
+    first = market.current(at)
+    with django_assert_num_queries(1):
+        assert market.current(at + timedelta(hours=1)) is first
+
+
+@pytest.mark.django_db
+def test_building_takes_as_many_queries_for_many_offers_as_for_few(
+    at: datetime, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    make_small_catalog()
+    with django_assert_num_queries(8):
+        market.current(at)
+    for number in range(20):
+        make_offer("L4", "0.8", sku=f"l4-{number}", provider=f"p{number}")
+    with django_assert_num_queries(8):
+        assert len(market.current(at)) == 24
+
+
+@pytest.mark.django_db
+def test_a_changed_catalog_is_seen_at_once(at: datetime) -> None:
+    make_small_catalog()
+    market.current(at)
+    make_offer("L4", "0.8")
+    assert len(market.current(at)) == 5
+
+
+@pytest.mark.django_db
+def test_a_past_moment_has_the_prices_of_then(at: datetime) -> None:
+    h100 = make_small_catalog(at - timedelta(days=2))[0]
+    before = at - timedelta(days=1)
+    set_price(h100, "9.99", at=at, observed_on=at.date())
+    make_offer("L4", "0.8", at=at)
+
+    def price(found: Market) -> Decimal:
+        row = found.position(h100.pk)
+        assert row is not None
+        return found.facts(row, at.date()).price_amount
+
+    assert price(market.current(at)) == Decimal("9.99")
+    assert price(market.current(before)) == Decimal("2.49")
+    assert len(market.current(before)) == 4
+    assert len(market.current(at)) == 5
+
+
+@pytest.mark.django_db
+def test_before_anything_was_known_the_market_is_empty(at: datetime) -> None:
+    make_small_catalog(at)
+    assert len(market.current(at - timedelta(days=1))) == 0
+
+
+@pytest.mark.django_db
+def test_an_empty_catalog_is_an_empty_market(at: datetime) -> None:
+    assert CatalogVersion.current() == 0
+    assert len(market.current(at)) == 0
+
+
+WORKLOADS = [
+    ServingWorkload(),
+    ServingWorkload(request_rate_per_s=40, currency="JPY"),
+    ServingWorkload(
+        currency="EUR",
+        interruptible=True,
+        filters=Filters(tiers=("on_demand", "spot", "reserved", "community")),
+    ),
+    BatchWorkload(interruptible=True, filters=Filters(tiers=("on_demand", "spot"))),
+    BatchWorkload(request_count=10_000_000, currency="JPY"),
+]
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_integers_of_the_ranking_equal_the_bills_to_the_cent_over_the_shipped_catalog(
+    shipped_market: Market, workload: ServingWorkload | BatchWorkload
+) -> None:
+    made = setting(workload, shipped_market)
+    weighed = weigh(made, placed(made))
+    rows = weighed.rows
+    assert len(rows) > 300
+    for row in rows:
+        placement = weighed.placements[shipped_market.machine_index[row]]
+        assert isinstance(placement, Placement)
+        bill = bill_of(made, weighed, int(row), placement)
+        assert int(bill.total * MINOR_UNITS[workload.currency]) == weighed.total_minor[row]
+        assert bill.complete == weighed.complete[row]
+        assert bill.total == sum((line.amount for line in bill.lines if line.amount is not None), Decimal(0))
+
+
+def test_the_shipped_market_s_prices_are_positive_and_in_micro_units(shipped_market: Market) -> None:
+    assert len(shipped_market) > 1_400
+    assert int(shipped_market.price_micro.min()) > 0
+    for row in range(0, len(shipped_market), 97):
+        facts = shipped_market.facts(row, date(2026, 11, 30))
+        assert int(facts.price_amount * 1_000_000) == shipped_market.price_micro[row]
+
+
+def test_tie_order_is_by_bandwidth_then_memory_then_host(shipped_market: Market) -> None:
+    order = np.argsort(shipped_market.tie_rank())
+    bandwidth = [
+        shipped_market.machines[shipped_market.machine_index[row]].device.bandwidth_bytes_per_s
+        for row in order
+    ]
+    assert bandwidth == sorted(bandwidth, reverse=True)
