@@ -44,6 +44,7 @@ class Point:
     y: float
     label: str
     detail: str
+    place: str = ""
     low: float | None = None
     high: float | None = None
     on_frontier: bool = False
@@ -124,7 +125,7 @@ def cost_speed(comparison: Comparison) -> Chart | None:
         series=tuple(series),
         left_out=comparison.candidates_total - len(found),
         target=target * 1000 if is_number else None,
-        target_label=_("target %(value)s ms") % {"value": significant(target * 1000)} if is_number else "",
+        target_label=_("target %(value)s ms") % {"value": f"{target * 1000:,.6g}"} if is_number else "",
     )
 
 
@@ -151,15 +152,20 @@ def _point(candidate: Candidate, cost: float, value: float, low: float, high: fl
     return Point(
         x=cost, y=value, label=label, low=low, high=high, on_frontier=on_frontier, offer_id=offer.offer_id,
         detail=f"{offer.provider_name} · {offer.sku} · {amount} · {significant(value)} {unit}",
+        place=f"{offer.provider_name} · {offer.sku}",
     )  # fmt: skip
 
 
+NOTICEABLE = 0.99
+"""What costs more joins the frontier only where it is faster by at least one per cent."""
+
+
 def _frontier(points: list[tuple[float, float]]) -> set[int]:
-    """Indexes of the points that no other beats in both coordinates."""
+    """Indexes of the points that no cheaper one equals in speed."""
     best = math.inf
     kept = set()
     for index in sorted(range(len(points)), key=lambda i: points[i]):
-        if points[index][1] < best:
+        if points[index][1] < best * NOTICEABLE:
             best = points[index][1]
             kept.add(index)
     return kept

@@ -43,7 +43,7 @@ WEIGHTS = (
     ("int4_gptq", "INT4 (GPTQ)"), ("nvfp4", "NVFP4"), ("mxfp4", "MXFP4"), ("gguf_q8_0", "GGUF Q8_0"),
     ("gguf_q4_k_m", "GGUF Q4_K_M"), ("fp32", "FP32"),
 )  # fmt: skip
-KV = (("auto", _("auto (as the weights' 16-bit type)")), ("bf16", "BF16"), ("fp16", "FP16"), ("fp8", "FP8"), ("int8", "INT8"))
+KV = (("auto", _("auto (16-bit)")), ("bf16", "BF16"), ("fp16", "FP16"), ("fp8", "FP8"), ("int8", "INT8"))
 RUNTIMES = (("vllm", "vLLM"), ("sglang", "SGLang"), ("tensorrt_llm", "TensorRT-LLM"), ("llama_cpp", "llama.cpp"))
 OBJECTIVES = (
     ("cost", _("lowest monthly total")),

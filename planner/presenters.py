@@ -303,6 +303,13 @@ class CandidateView:
     warnings: tuple[str, ...] = ()
 
     @property
+    def flags(self) -> tuple[str, ...]:
+        """What must be known of the price before it is believed."""
+        offer = self.it.offer
+        marks = ((offer.floor, _("floor price")), (offer.estimated, _("estimated")), (offer.stale, _("old price")))
+        return tuple(text for holds, text in marks if holds)
+
+    @property
     def memory(self) -> MemoryBar:
         return memory_bar(self.it.memory)
 
@@ -368,7 +375,8 @@ class CandidateView:
 
 
 def _number_plain(amount: Decimal) -> str:
-    text = f"{amount:,f}"
+    """A unit price: as it was read, to six places."""
+    text = f"{amount.quantize(Decimal('0.000001')):,f}" if -amount.as_tuple().exponent > 6 else f"{amount:,f}"  # type: ignore[operator]
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
@@ -531,9 +539,9 @@ class Answer:
         """What was understood of the model, and under which engine."""
         model, workload = self.comparison.model, self.comparison.workload
         runtime = workload.get("runtime", {})
-        return _("%(model)s: %(parameters)s parameters, %(layers)s layers, %(attention)s attention; source: %(source)s. Engine %(runtime)s, version %(version)s.") % {
+        return _("%(model)s: %(parameters)s billion parameters, %(layers)s layers, %(attention)s attention; source: %(source)s. Engine %(runtime)s, version %(version)s.") % {
             "model": model.get("name"),
-            "parameters": significant(float(model.get("parameters") or 0)),
+            "parameters": significant(float(model.get("parameters") or 0) / 1e9),
             "layers": model.get("layers"),
             "attention": model.get("attention") or "–",
             "source": model.get("source"),
@@ -576,11 +584,18 @@ def answer(comparison: Comparison, *, column_keys: Iterable[str] = (), language:
 def _headline(comparison: Comparison, best: Candidate | None) -> tuple[str, str]:
     if best is None:
         return "nothing", _("No machine on the market can run this as asked")
-    words = {"gpus": best.gpus_per_replica, "name": best.offer.accelerator, "replicas": best.replicas}
+    words: dict[str, Any] = {"gpus": best.gpus_per_replica, "name": best.offer.accelerator, "replicas": best.replicas}
     if best.class_ == 3:
         return "tight", _("It fits only without the headroom asked for, on %(gpus)d × %(name)s per replica") % words
     if best.class_ == 2:
         return "misses", _("No machine meets every target; first comes %(gpus)d × %(name)s per replica") % words
+    if best.batch is not None:
+        words["hours"] = significant(best.batch.hours.value)
+        if best.replicas * best.gpus_per_replica == 1:
+            return "meets", _("One %(name)s does the job in %(hours)s h") % words
+        if best.replicas == 1:
+            return "meets", _("%(gpus)d × %(name)s together do the job in %(hours)s h") % words
+        return "meets", _("%(replicas)d replicas of %(gpus)d × %(name)s do the job in %(hours)s h") % words
     if best.replicas == 1:
         if best.gpus_per_replica == 1:
             return "meets", _("Fits on one %(name)s, and meets every target at peak") % words

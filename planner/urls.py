@@ -8,6 +8,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", views.start, name="start"),
     path("workbench/", views.workbench, name="workbench"),
     path("workbench/candidate/<int:offer_id>/", views.candidate, name="candidate"),
+    path("workbench/chart/", views.chart, name="chart"),
     path("workbench/models/", views.models, name="models"),
     path("components/", views.components, name="components"),
 ]

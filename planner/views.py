@@ -26,7 +26,8 @@ from planner.sizing.runtime import UnknownRuntime
 
 ROWS_PER_PAGE = 50
 PAGE_MAXIMUM = 100_000
-REJECTED_ROWS = 200
+REJECTED_ROWS = 120
+CHART_POINTS = 300
 SUGGESTIONS = 12
 TEXT_MAXIMUM = 256 * 1024
 UNPROCESSABLE = 422
@@ -166,15 +167,11 @@ def _answer(form: WorkbenchForm, at: datetime) -> dict[str, Any] | None:
     keys = form.cleaned_data.get("columns") or ()
     language = get_language() or "en"
     view = presenters.answer(comparison, column_keys=keys, language=language)
-    chart = charts.cost_speed(comparison)
     first = (page - 1) * ROWS_PER_PAGE + 1
     last = first + len(view.rows) - 1
     return {
         "view": view,
         "comparison": comparison,
-        "chart": chart,
-        "chart_svg": charts.render_svg(chart, language) if chart else "",
-        "chart_data": charts.plotly(chart) if chart else None,
         "sort": sort if sort in columns.SORTS else "",
         "sorts": [_sorted_link(form, column.key, column.sort) for column in view.columns],
         "first": first,
@@ -224,6 +221,33 @@ def candidate(request: HttpRequest, offer_id: int) -> HttpResponse:
         "is_whole": True,
     }
     template = "planner/_candidate.html" if request.htmx else "planner/candidate.html"  # type: ignore[attr-defined]
+    response = render(request, template, context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@require_safe
+def chart(request: HttpRequest) -> HttpResponse:
+    """Cost against speed of all comparable candidates; asked for when it comes into view."""
+    at = timezone.now()
+    form = WorkbenchForm.from_query(request.GET, at=at)
+    if not form.is_valid():
+        return HttpResponseRedirect(_address(form.query_string()))
+    workload = form.workload()
+    filters = workload.filters.model_copy(update={"complete_prices_only": True})
+    complete = workload.model_copy(update={"filters": filters})
+    try:
+        comparison = services.compare(complete, at=at, limit=CHART_POINTS, rejected_limit=0)
+    except (ModelError, UnknownRuntime):
+        return HttpResponseRedirect(_address(form.query_string()))
+    described = charts.cost_speed(comparison)
+    context = {
+        "back": _address(form.query_string()),
+        "chart": described,
+        "chart_svg": charts.render_svg(described, get_language() or "en") if described else "",
+        "chart_data": charts.plotly(described) if described else None,
+    }
+    template = "planner/_chart.html" if request.htmx else "planner/chart.html"  # type: ignore[attr-defined]
     response = render(request, template, context)
     patch_vary_headers(response, ["HX-Request"])
     return response

@@ -361,3 +361,18 @@ RULES: dict[str, Text] = {
     "estimated": _("the source only estimates its price"),
     "maximum": _("%(got)s a month, asked for at most %(asked)s"),
 }
+
+COLUMN_HEADS: dict[str, Text] = {
+    "bandwidth": _("Bandwidth"),
+    "ttft_peak": _("TTFT at peak"),
+    "tpot_peak": _("TPOT at peak"),
+    "throughput_peak": _("Output at peak"),
+    "monthly": _("Monthly"),
+    "per_million": _("Per 1M tokens"),
+    "price_date": _("Price of"),
+}
+
+
+def column_head(key: str, title: str) -> str:
+    """A short head for a narrow column on the screen; paper has the whole title."""
+    return str(COLUMN_HEADS.get(key, title))

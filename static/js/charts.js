@@ -32,10 +32,12 @@
   }
 
   const marks = {
-    meets: function (c) { return { color: c.fits, size: 8, symbol: "circle" }; },
+    meets: function (c) { return { color: c.fits, size: 8, symbol: "circle", opacity: 0.85 }; },
     misses: function (c) { return { color: c["ink-2"], size: 8, symbol: "circle-open", line: { width: 1.4 } }; },
     tight: function (c) { return { color: c.tight, size: 9, symbol: "diamond-open", line: { width: 1.4 } }; },
   };
+
+  function place(axis, value) { return axis.type === "log" ? Math.log10(value) : value; }
 
   function themed(figure, element) {
     const c = colours(element);
@@ -50,18 +52,25 @@
     const shapes = [];
     const annotations = [];
     if (target.target) {
-      const y = layout.yaxis.type === "log" ? Math.log10(target.target) : target.target;
+      const y = place(layout.yaxis, target.target);
       shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, y0: target.target, y1: target.target, line: { color: c["ink-2"], width: 1, dash: "4px,3px" } });
       annotations.push({ xref: "paper", x: 1, xanchor: "right", y: y, yanchor: "bottom", text: target.target_label, showarrow: false, font: font });
     }
+    const across = narrow && layout.xaxis.type === "log" ? { dtick: 1 } : {};
     const data = figure.data.map(function (trace) {
       const role = trace.meta.role;
       if (role === "frontier") {
-        return Object.assign({}, trace, {
-          mode: narrow ? "lines" : "lines+text",
-          line: { shape: "hv", color: c.accent, width: 1.4 },
-          textfont: Object.assign({}, font, { color: c.ink }),
-        });
+        if (!narrow) {
+          trace.text.forEach(function (text, index) {
+            if (!text) { return; }
+            annotations.push({
+              x: place(layout.xaxis, trace.x[index]), y: place(layout.yaxis, trace.y[index]), text: text, showarrow: false,
+              xanchor: "left", yanchor: "bottom", xshift: 3, yshift: 3, borderpad: 1, bgcolor: c.paper, opacity: 0.92,
+              font: Object.assign({}, font, { color: c.ink }),
+            });
+          });
+        }
+        return Object.assign({}, trace, { mode: "lines", line: { shape: "hv", color: c.accent, width: 1.4 } });
       }
       return Object.assign({}, trace, { marker: marks[role](c) });
     });
@@ -70,7 +79,7 @@
       layout: {
         font: font, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", height: 380, autosize: true,
         margin: { l: 56, r: narrow ? 12 : 72, t: 16, b: 48 }, hovermode: "closest", dragmode: false,
-        xaxis: Object.assign({}, axis, layout.xaxis, { title: Object.assign({ font: font }, layout.xaxis.title) }),
+        xaxis: Object.assign({}, axis, across, layout.xaxis, { title: Object.assign({ font: font }, layout.xaxis.title) }),
         yaxis: Object.assign({}, axis, layout.yaxis, { title: Object.assign({ font: font }, layout.yaxis.title) }),
         legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: font, itemclick: false, itemdoubleclick: false },
         hoverlabel: { bgcolor: c.surface, bordercolor: c.rule, font: Object.assign({}, font, { color: c.ink }), align: "left" },
@@ -82,16 +91,16 @@
 
   function draw(figure) {
     const source = document.getElementById(figure.dataset.chart);
-    const place = figure.querySelector(".drawing");
-    if (!source || !place) { return; }
+    const drawing = figure.querySelector(".drawing");
+    if (!source || !drawing) { return; }
     const described = JSON.parse(source.textContent);
     load().then(function () {
-      if (!place.isConnected) { return; }
-      const made = themed(described, place);
-      if (!place.classList.contains("js-plotly-plot")) { place.replaceChildren(); }
-      window.Plotly.react(place, made.data, made.layout, made.config);
-      place.removeAllListeners && place.removeAllListeners("plotly_click");
-      place.on("plotly_click", function (event) {
+      if (!drawing.isConnected) { return; }
+      const made = themed(described, drawing);
+      if (!drawing.classList.contains("js-plotly-plot")) { drawing.replaceChildren(); }
+      window.Plotly.react(drawing, made.data, made.layout, made.config);
+      drawing.removeAllListeners && drawing.removeAllListeners("plotly_click");
+      drawing.on("plotly_click", function (event) {
         const id = event.points[0] && event.points[0].customdata;
         const link = id && document.querySelector('[data-detail="detail-' + Number(id) + '"]');
         if (link) { link.scrollIntoView({ block: "center" }); link.focus(); }

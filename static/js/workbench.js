@@ -46,6 +46,70 @@
     if (link) { link.setAttribute("aria-expanded", "true"); }
   });
 
+  // What the last change did to the first candidate: the figures of the strip before and after.
+  const number = { memory: 1 / 1073741824, tpot: 1000, ttft: 1, monthly: 1, hours: 1 };
+  const unit = { memory: "GiB", tpot: "ms", ttft: "s", monthly: "", hours: "h" };
+  let before = null;
+  let cause = "";
+
+  function figures() {
+    const strip = document.getElementById("strip");
+    return strip ? Object.assign({}, strip.dataset) : null;
+  }
+  function shown(name, change, currency) {
+    const size = Math.abs(change);
+    const digits = name === "monthly" ? (currency === "JPY" ? 0 : 2) : size >= 100 ? 0 : size >= 10 ? 1 : 2;
+    const text = size.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+    const mark = change > 0 ? "+" : "\u2212";
+    return mark + text + " " + (name === "monthly" ? currency : unit[name]);
+  }
+  function showChange() {
+    const place = document.getElementById("changed");
+    const after = figures();
+    if (!place || !before || !after || before.currency !== after.currency) { return; }
+    const parts = [];
+    for (const name of Object.keys(number)) {
+      if (!(name in before) || !(name in after)) { continue; }
+      const change = (Number(after[name]) - Number(before[name])) * number[name];
+      if (Math.abs(change) < 0.005) { continue; }
+      parts.push([place.dataset[name], shown(name, change, after.currency)]);
+    }
+    if (!cause) { return; }
+    const lead = document.createElement("b");
+    lead.textContent = cause;
+    place.replaceChildren(lead);
+    for (const part of parts) {
+      const item = document.createElement("span");
+      item.textContent = part[0] + " " + part[1];
+      place.append(item);
+    }
+    if (!parts.length) { place.append(place.dataset.same); }
+    place.hidden = false;
+  }
+  function valueOf(control) {
+    if (control.tagName === "SELECT") { return control.selectedOptions[0] ? control.selectedOptions[0].text : ""; }
+    if (control.type === "radio" || control.type === "checkbox") { return control.parentElement.textContent.trim(); }
+    return control.value;
+  }
+  const earlier = new WeakMap();
+  document.addEventListener("focusin", function (event) {
+    if (event.target.form && event.target.form.id === "workload") { earlier.set(event.target, valueOf(event.target)); }
+  });
+  document.addEventListener("input", function (event) {
+    const control = event.target;
+    if (!control.form || control.form.id !== "workload") { return; }
+    const label = control.closest("fieldset") ? control.closest("fieldset").querySelector("legend") : document.querySelector('label[for="' + control.id + '"]');
+    const was = earlier.get(control);
+    const is = valueOf(control);
+    cause = (label ? label.textContent : control.name) + ": " + (was && was !== is ? was + " \u2192 " : "") + is;
+  });
+  document.addEventListener("htmx:beforeRequest", function (event) {
+    if (event.detail.elt.id === "workload") { before = figures() || before; }
+  });
+  document.addEventListener("htmx:afterSwap", function (event) {
+    if (event.detail.target && event.detail.target.id === "answer" && event.detail.requestConfig.elt.id === "workload") { showChange(); }
+  });
+
   function sheet() { return document.getElementById("workload"); }
   function closeSheet() {
     if (sheet()) { sheet().classList.remove("is-open"); }
@@ -55,6 +119,15 @@
       sheet().classList.add("is-open");
       const first = sheet().querySelector("input:not([type=hidden]), select");
       if (first) { first.focus({ preventScroll: true }); }
+    } else if (event.target.closest(".refused-fields a")) {
+      const field = document.querySelector(event.target.closest("a").getAttribute("href"));
+      sheet().classList.add("is-open");
+      if (field) {
+        const fold = field.closest("details");
+        if (fold) { fold.open = true; }
+        event.preventDefault();
+        field.focus();
+      }
     } else if (event.target.closest("[data-sheet-close]")) {
       closeSheet();
       const opener = document.querySelector("[data-sheet-open]");
