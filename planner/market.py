@@ -131,20 +131,21 @@ def _current_rows() -> list[Row]:
 
 
 def _past_rows(at: datetime) -> list[Row]:
-    found = Offer.objects.comparable().priced(at).values_list(*OFFER_FIELDS, "price_id_at")
-    offers_then = list(found)
+    """Offers with the prices of then. A price that was replaced since was last confirmed when it was read."""
+    found = list(
+        Offer.objects.comparable().priced(at).values_list(*OFFER_FIELDS, "current_price_id", "price_id_at")
+    )
     prices = {
         values[0]: values[1:]
         for values in Price.objects.filter(recorded_at__lte=at).values_list("pk", *PRICE_FIELDS)
     }
     rows = []
-    for values in offers_then:
-        price = prices[values[-1]]
-        row = Row(*values[:-1], *price)
-        confirmed = row.confirmed_on
-        if confirmed is not None and confirmed > at.date():
-            row = row._replace(confirmed_on=None)
-        rows.append(row)
+    for *offer, now_id, then_id in found:
+        row = Row(*offer, *prices[then_id])
+        confirmed = None
+        if now_id == then_id and row.confirmed_on is not None:
+            confirmed = min(row.confirmed_on, at.date())
+        rows.append(row._replace(confirmed_on=confirmed))
     return rows
 
 

@@ -273,7 +273,9 @@ def _settle_batch(
         hours = alone_hours / replicas
         rate = at_full.output_tokens_per_s
         estimate = Estimate(
-            value=hours, low=hours * rate.value / rate.high, high=hours * rate.value / max(rate.low, 1e-12)
+            value=hours,
+            low=hours * (rate.value / rate.high),
+            high=hours * (rate.value / max(rate.low, 1e-12)),
         )
         late = deadline is not None and hours > deadline * (1 + ONE_IN_A_THOUSAND)
         misses = (Miss(target="deadline_hours", asked=deadline, got=hours),) if late and deadline else ()

@@ -57,6 +57,8 @@ class Weighed:
     reason: NDArray[np.int8]
     """Index into ``REASONS``, -1 where the offer is a candidate."""
     machines: Integers
+    machines_minor: Integers
+    """Machine time and rework alone, in smallest units of the currency."""
     total_minor: Integers
     complete: Flags
     class_: Integers
@@ -115,10 +117,12 @@ def weigh(setting: Setting, placements: list[Placement | Refusal]) -> Weighed:
         market.machine_index,
     )
     steps, repeated = _hour_steps(workload, market, placements)
-    total = bill.machine_minor(price, machines, steps, currency)
-    total += bill.machine_minor(price, machines, repeated, currency)
+    machines_minor = bill.machine_minor(price, machines, steps, currency)
+    machines_minor += bill.machine_minor(price, machines, repeated, currency)
     sides = [bill.side_minor(needs, terms, market.rates, currency) for terms in market.terms]
-    total += _of(np.array([amount for amount, _known in sides], dtype=np.int64), market.terms_index)
+    total = machines_minor + _of(
+        np.array([amount for amount, _known in sides], dtype=np.int64), market.terms_index
+    )
     complete = _of(np.array([known for _amount, known in sides], dtype=bool), market.terms_index)
 
     reject("price", market.estimated & (not workload.filters.estimated_prices))
@@ -139,6 +143,7 @@ def weigh(setting: Setting, placements: list[Placement | Refusal]) -> Weighed:
         placements=placements,
         reason=reason,
         machines=machines,
+        machines_minor=machines_minor,
         total_minor=total,
         complete=complete,
         class_=class_,
@@ -278,7 +283,8 @@ def _sort_values(weighed: Weighed, rows: Integers, sort: str) -> Floats:
         # Throughput is held negative; its column is not.
         descending = descending != (name == "throughput")
     elif name in ("total", "job_cost"):
-        values = weighed.total_minor[rows].astype(np.float64)
+        amounts = weighed.total_minor if name == "total" else weighed.machines_minor
+        values = amounts[rows].astype(np.float64)
     elif name == "per_million":
         served = _of(_per_machine(placements, lambda p: p.typical.request_rate_per_s * p.replicas),
                      market.machine_index)[rows]  # fmt: skip

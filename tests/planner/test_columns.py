@@ -1,0 +1,96 @@
+"""The one list of columns."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from django.utils.translation import override
+
+from planner import columns
+from planner.columns import COLUMNS
+from planner.sizing.compare import compare
+from planner.sizing.offers import Terms
+from planner.sizing.results import Candidate
+from planner.sizing.weighing import UnknownSort
+from planner.sizing.workload import BatchWorkload, Filters, ServingWorkload
+from tests.sizing.markets import Row, setting
+
+ROWS = (
+    Row("H100-SXM5", price="2.49"), Row("L40S", price="1.10", terms=Terms("unknown")), Row("L4", count=4, price="3"),
+    Row("A100-SXM4-80GB", price="1.60", provider="another"), Row("B200-SXM", price="5"),
+)  # fmt: skip
+SERVING = ServingWorkload(filters=Filters())
+
+
+def candidates(
+    workload: ServingWorkload | BatchWorkload = SERVING, sort: str | None = None
+) -> tuple[Candidate, ...]:
+    return compare(setting(workload, ROWS), engine_version="test", sort=sort).candidates
+
+
+def test_keys_are_unique_and_titles_are_words() -> None:
+    keys = [column.key for column in COLUMNS]
+    assert len(keys) == len(set(keys))
+    with override("en"):
+        assert all(str(column.title) for column in COLUMNS)
+
+
+@pytest.mark.parametrize("workload", [ServingWorkload(), BatchWorkload()])
+def test_every_column_of_a_kind_reads_every_candidate(workload: ServingWorkload | BatchWorkload) -> None:
+    for candidate in candidates(workload):
+        for column in columns.for_kind(workload.kind):
+            value = column.value(candidate)
+            if column.kind == "number" and value is not None:
+                assert isinstance(value, int | float | Decimal)
+            if column.kind == "money" and value is not None:
+                assert isinstance(value, Decimal)
+            if column.estimate is not None and (estimate := column.estimate(candidate)) is not None:
+                assert estimate.low <= estimate.value <= estimate.high
+
+
+def test_an_unknown_amount_is_none_and_not_zero() -> None:
+    incomplete = next(c for c in candidates() if not c.monthly.complete)
+    assert columns.BY_KEY["monthly_storage"].value(incomplete) is None
+    assert columns.BY_KEY["per_gib"].value(incomplete) is None
+    assert columns.BY_KEY["missing"].value(incomplete) == "storage, egress"
+
+
+def test_lines_of_money_sum_to_the_total() -> None:
+    keys = ("monthly_gpu", "monthly_rework", "monthly_storage", "monthly_egress")
+    for candidate in candidates():
+        lines = [columns.BY_KEY[key].value(candidate) for key in keys]
+        assert sum(line for line in lines if isinstance(line, Decimal)) == candidate.monthly.total
+
+
+def test_chosen_columns_keep_the_list_s_order_and_unknown_ones_are_ignored() -> None:
+    found = columns.chosen("llm_serving", ["monthly", "provider", "nonsense"])
+    assert [column.key for column in found] == ["provider", "monthly"]
+    assert columns.chosen("llm_serving", ["nonsense"]) == columns.chosen("llm_serving")
+    assert "job_hours" not in [column.key for column in columns.for_kind("llm_serving")]
+
+
+NOT_NUMBERS = {"provider", "region", "accelerator"}
+
+
+@pytest.mark.parametrize("sort", sorted(columns.SORTS - {"finish", "job_cost"}))
+def test_sorting_by_a_column_orders_its_figures_within_each_class(sort: str) -> None:
+    column = next(column for column in COLUMNS if column.sort == sort)
+    for direction in ("", "-"):
+        found = candidates(sort=f"{direction}{sort}")
+        for class_ in (1, 2, 3):
+            values = [column.value(candidate) for candidate in found if candidate.class_ == class_]
+            known = [str(v).casefold() if sort in NOT_NUMBERS else float(v) for v in values if v is not None]  # type: ignore[arg-type]
+            assert known == sorted(known, reverse=bool(direction))  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize("sort", ["finish", "job_cost"])
+def test_jobs_can_be_sorted_by_time_and_cost(sort: str) -> None:
+    column = next(column for column in COLUMNS if column.sort == sort)
+    values = [column.value(candidate) for candidate in candidates(BatchWorkload(), sort)]
+    assert values == sorted(values)  # type: ignore[type-var]
+
+
+def test_an_unknown_column_cannot_be_sorted_by() -> None:
+    with pytest.raises(UnknownSort):
+        candidates(sort="password")
