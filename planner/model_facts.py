@@ -61,6 +61,7 @@ EXTRA: tuple[tuple[str, dict[str, Any]], ...] = (
     (r"granite", {"model_type": "granite"}),
     (r"internlm2", {"model_type": "internlm2"}),
     (r"phi-1_5|phi-2", {"model_type": "phi"}),
+    (r"Phi-3-mini-128k|Phi-3\.5-mini", {"model_type": "phi3", "sliding_window": 262144}),
     (r"Phi-3|Phi-4|phi-4", {"model_type": "phi3"}),
     (r"MiniMax-M2", {"model_type": "minimax_m2"}),
     (r"Mistral-Small-3\.[12]", {"model_type": "mistral3", "vision_config": PIXTRAL}),

@@ -1,0 +1,169 @@
+"""Fits the memory constants of engines on measurement files, and their ranges out of fold.
+
+Least squares of ln(predicted ÷ measured) with a robust loss and a pull toward the value the seed starts from.
+Rows of one publisher and model family weigh together as one. A constant that fewer than two publishers inform
+takes the value of the constant it would otherwise share (``pooled_with`` in the seed), or stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from math import exp, log
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+from planner import runtimes
+from planner.evaluation.memory_rows import predict_memory_rows
+from planner.evaluation.rows import Row
+
+Array = NDArray[np.float64]
+
+METRICS = ("activation_peak_gib", "non_torch_gib", "cuda_graph_gib", "cuda_context_gib", "available_kv_gib",
+           "kv_tokens")  # fmt: skip
+"""Metrics that the constants act on."""
+NOISE = {"activation_peak_gib": 0.1, "non_torch_gib": 0.25, "cuda_graph_gib": 0.2, "cuda_context_gib": 0.2,
+         "available_kv_gib": 0.03, "kv_tokens": 0.03}  # fmt: skip
+"""ln(predicted ÷ measured) of a good prediction."""
+FREEDOM = 0.5
+"""Standard deviation of ln(value ÷ start) that the pull allows, where the seed gives none (``freedom``)."""
+PUBLISHERS_MINIMUM = 2
+NUDGE = 0.1
+COVERAGE = 0.8
+FLOOR = 0.004
+"""Half-width no range goes below: logs are printed to two decimals."""
+SPREAD_ROWS_MINIMUM = 8
+
+
+class Fit(NamedTuple):
+    """Fitted values by constant, and how many publishers and rows inform each."""
+
+    values: dict[str, float]
+    publishers: dict[str, int]
+    rows: dict[str, int]
+
+
+def usable(rows: Sequence[Row]) -> list[Row]:
+    """Scored memory rows of language models that a fit may use: those that state the engine's version."""
+    return [
+        row
+        for row in rows
+        if row.kind == "memory" and row.scored and row.metric in METRICS
+        and row.inputs.get("kind", "llm") in ("llm", "vision") and float(row.measured) > 0
+        and row.inputs.get("engine_version")
+    ]  # fmt: skip
+
+
+def _predictions(rows: Sequence[Row], values: Mapping[str, float]) -> Array:
+    found = predict_memory_rows(rows, runtimes.build(values))
+    return np.array([item.predicted if isinstance(item.predicted, float) else np.nan for item in found])
+
+
+def _weights(rows: Sequence[Row]) -> Array:
+    counts: dict[tuple[str, str, str], int] = defaultdict(int)
+    keys = [(row.source_group, row.inputs.get("family", ""), row.metric) for row in rows]
+    for key in keys:
+        counts[key] += 1
+    return np.array([counts[key] ** -0.5 for key in keys])
+
+
+def fit(rows: Sequence[Row]) -> Fit:
+    """Constants from these rows; the same rows give the same values."""
+    constants: list[dict[str, Any]] = [row for row in runtimes.document()["constants"] if row["fitted"]]
+    start = {row["name"]: float(row["start"]) for row in constants}
+    chosen = usable(rows)
+    base = _predictions(chosen, start)
+    keep = np.isfinite(base) & (base > 0)
+    chosen = [row for row, good in zip(chosen, keep, strict=True) if good]
+    base = base[keep]
+    moved = {
+        name: np.abs(np.log(np.maximum(_predictions(chosen, {**start, name: value * (1 + NUDGE)}), 1e-9) / base)) > 1e-4
+        for name, value in start.items()
+    }
+    publishers = {
+        name: len({row.source_group for row, hit in zip(chosen, hits, strict=True) if hit})
+        for name, hits in moved.items()
+    }
+    counts = {name: int(hits.sum()) for name, hits in moved.items()}
+    pooled = {
+        row["name"]: row["pooled_with"]
+        for row in constants
+        if publishers[row["name"]] < PUBLISHERS_MINIMUM and row.get("pooled_with")
+    }
+    free = [
+        name for name in start if name not in pooled and (publishers[name] >= PUBLISHERS_MINIMUM or name in pooled.values())
+    ]  # fmt: skip
+    freedom = np.array([float(row.get("freedom", FREEDOM)) for row in constants if row["name"] in free])
+    measured = np.array([float(row.measured) for row in chosen])
+    noise = np.array([NOISE[row.metric] for row in chosen])
+    weights = _weights(chosen)
+
+    def values_of(point: Array) -> dict[str, float]:
+        found = {**start, **{name: start[name] * exp(shift) for name, shift in zip(free, point, strict=True)}}
+        return {**found, **{name: found[target] for name, target in pooled.items()}}
+
+    def residuals(point: Array) -> Array:
+        predicted = np.maximum(_predictions(chosen, values_of(point)), measured * 0.01)
+        own: Array = np.concatenate([weights * np.log(predicted / measured) / noise, point / freedom])
+        return own
+
+    answer = least_squares(residuals, np.zeros(len(free)), loss="soft_l1", diff_step=1e-3, max_nfev=30)
+    return Fit(values_of(answer.x), publishers, counts)
+
+
+def out_of_fold(rows: Sequence[Row]) -> dict[str, float | None]:
+    """Each memory row's prediction by constants that saw no row of its fold, by row id."""
+    found: dict[str, float | None] = {}
+    memory = [row for row in rows if row.kind == "memory"]
+    for fold in sorted({row.fold for row in memory if row.fold is not None}):
+        own = fit([row for row in memory if row.fold != fold])
+        held = [row for row in memory if row.fold == fold]
+        answers = predict_memory_rows(held, runtimes.build(own.values))
+        for row, item in zip(held, answers, strict=True):
+            found[row.id] = item.predicted if isinstance(item.predicted, float) else None
+    return found
+
+
+def spreads(rows: Sequence[Row], predictions: Mapping[str, float | None]) -> dict[str, list[float]]:
+    """The 80 % range of each metric as factors on the prediction, from ratios measured ÷ predicted out of fold."""
+    ratios: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        predicted = predictions.get(row.id)
+        if row.kind == "memory" and row.scored and predicted and float(row.measured) > 0 and predicted > 0:
+            ratios[row.metric].append(log(float(row.measured) / predicted))
+    found: dict[str, list[float]] = {}
+    for metric, own in sorted(ratios.items()):
+        if len(own) < SPREAD_ROWS_MINIMUM:
+            continue
+        tail = (1 - COVERAGE) / 2
+        low, high = np.quantile(own, [tail, 1 - tail])
+        found[metric] = [round(exp(min(low, -FLOOR)), 4), round(exp(max(high, FLOOR)), 4), float(len(own))]
+    return found
+
+
+def document(rows: Sequence[Row]) -> dict[str, Any]:
+    """The content of the runtimes' seed with constants and ranges fitted on these rows."""
+    own = fit(rows)
+    content = dict(runtimes.document())
+    constants: list[dict[str, Any]] = []
+    for row in content["constants"]:
+        if not row["fitted"]:
+            constants.append(row)
+            continue
+        name = row["name"]
+        value = own.values[name]
+        shown = round(value, 3) if value < 1000 else round(value / 2**20) * 2**20
+        constants.append(
+            {
+                **row,
+                "value": shown,
+                "low": min(row["low"], shown),
+                "high": max(row["high"], shown),
+                "publishers": own.publishers[name],
+                "rows": own.rows[name],
+            }
+        )
+    return {**content, "constants": constants, "spreads": spreads(rows, out_of_fold(rows))}
