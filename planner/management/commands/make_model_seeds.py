@@ -50,6 +50,13 @@ def seed(folder: Path) -> dict[str, Any]:
     return {"models": models, "spellings": spellings}
 
 
+def text(content: dict[str, Any]) -> str:
+    """The seed file: one model a line."""
+    lines = [json.dumps(model, ensure_ascii=False, separators=(",", ":")) for model in content["models"]]
+    spellings = json.dumps(content["spellings"], ensure_ascii=False, indent=1, sort_keys=True)
+    return '{"models": [\n' + ",\n".join(lines) + '\n],\n"spellings": ' + spellings + "}\n"
+
+
 class Command(BaseCommand):
     help = "Write the shipped model architectures from the folder of facts."
 
@@ -58,9 +65,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         content = seed(options["folder"])
-        lines = [json.dumps(model, ensure_ascii=False, separators=(",", ":")) for model in content["models"]]
-        spellings = json.dumps(content["spellings"], ensure_ascii=False, indent=1, sort_keys=True)
-        text = '{"models": [\n' + ",\n".join(lines) + '\n],\n"spellings": ' + spellings + "}\n"
-        TARGET.write_text(text, encoding="utf-8")
+        TARGET.write_text(text(content), encoding="utf-8")
         sized = sum(1 for model in content["models"] if model["architecture"])
         self.stdout.write(f"{len(content['models'])} models, {sized} sized, {len(content['spellings'])} spellings")

@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planner.sizing import weights
+from planner.sizing.architecture import Grouped, Latent, ModelError, Moe, parameter_count
+from planner.sizing.config_reader import ConfigError, UnsupportedArchitecture, parse, read
+from planner.sizing.devices import Layout
+
+LLAMA: dict[str, Any] = {
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256,
+    "max_position_embeddings": 131072, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
+}  # fmt: skip
+
+
+def refused(config: Any) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        read(config)
+    return caught.value
+
+
+def test_a_llama_config_gives_the_published_parameter_count() -> None:
+    arch = read(LLAMA)
+    assert parameter_count(arch) == 8_030_261_248
+    assert (arch.attention_kind, arch.stored_format, arch.max_position) == ("GQA", "bf16", 131072)
+
+
+def test_text_and_bytes_and_a_byte_order_mark_are_read_alike() -> None:
+    text = json.dumps(LLAMA)
+    assert read(text) == read(text.encode()) == read(b"\xef\xbb\xbf" + text.encode()) == read(LLAMA)
+
+
+def test_head_dim_is_taken_as_given_not_from_the_hidden_size() -> None:
+    arch = read({**LLAMA, "model_type": "qwen3", "head_dim": 256})
+    attention = arch.layers[0].attention
+    assert isinstance(attention, Grouped)
+    assert attention.head_dim == 256
+    assert attention.qk_norm == "head"
+
+
+def test_qwen2_has_biases_on_query_key_and_value() -> None:
+    plain, biased = read(LLAMA), read({**LLAMA, "model_type": "qwen2"})
+    assert parameter_count(biased) - parameter_count(plain) == 32 * (4096 + 2 * 1024)
+
+
+def test_a_nested_text_config_is_read_and_its_vision_tower_counted() -> None:
+    text = {"model_type": "gemma3_text", "hidden_size": 2560, "num_hidden_layers": 34, "num_attention_heads": 8,
+            "num_key_value_heads": 4, "head_dim": 256, "intermediate_size": 10240, "vocab_size": 262208,
+            "sliding_window": 1024, "sliding_window_pattern": 6}  # fmt: skip
+    vision = {"hidden_size": 1152, "num_hidden_layers": 27, "intermediate_size": 4304, "patch_size": 14,
+              "image_size": 896}  # fmt: skip
+    arch = read({"model_type": "gemma3", "text_config": text, "vision_config": vision})
+    assert parameter_count(arch) == 4_300_079_472 + 0 * len(arch.towers)
+    windows = {group.attention.window: group.count for group in arch.layers}
+    assert windows == {1024: 29, None: 5}
+
+
+def test_deepseek_v3_is_read_with_dense_first_layers_and_latent_attention() -> None:
+    arch = read(
+        {"model_type": "deepseek_v3", "hidden_size": 7168, "num_hidden_layers": 61, "num_attention_heads": 128,
+         "intermediate_size": 18432, "moe_intermediate_size": 2048, "n_routed_experts": 256, "n_shared_experts": 1,
+         "num_experts_per_tok": 8, "first_k_dense_replace": 3, "q_lora_rank": 1536, "kv_lora_rank": 512,
+         "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "vocab_size": 129280,
+         "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}
+    )  # fmt: skip
+    assert parameter_count(arch) == pytest.approx(671e9, rel=0.001)
+    assert [group.count for group in arch.layers] == [3, 58]
+    assert isinstance(arch.layers[1].attention, Latent)
+    assert isinstance(arch.layers[1].mlp, Moe)
+    assert arch.stored_format == "fp8"
+
+
+def test_layer_types_say_which_layers_have_a_window() -> None:
+    types = ["sliding_attention", "full_attention"] * 16
+    arch = read({**LLAMA, "model_type": "mistral", "sliding_window": 4096, "layer_types": types})
+    assert {group.attention.window: group.count for group in arch.layers} == {4096: 16, None: 16}
+    assert arch.attention_kind == "GQA+SWA-hybrid"
+
+
+def test_a_window_that_qwen_does_not_use_does_not_count() -> None:
+    arch = read({**LLAMA, "model_type": "qwen2", "sliding_window": 131072, "use_sliding_window": False})
+    assert arch.layers[0].attention.window is None
+
+
+@pytest.mark.parametrize(
+    ("quantised", "stored", "kv"),
+    [
+        ({"quant_method": "awq", "bits": 4, "group_size": 128}, "int4_awq", None),
+        ({"quant_method": "gptq", "bits": 4}, "int4_gptq", None),
+        ({"quant_method": "gptq", "bits": 8}, "int8", None),
+        ({"quant_method": "mxfp4"}, "mxfp4", None),
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8"}, "nvfp4", "fp8"),
+        ({"quant_method": "compressed-tensors", "kv_cache_scheme": {"num_bits": 8},
+          "config_groups": {"group_0": {"weights": {"num_bits": 8, "type": "float"}}}}, "fp8", "fp8"),
+        ({"quant_method": "compressed-tensors",
+          "config_groups": {"group_0": {"weights": {"num_bits": 4, "type": "int"}}}}, "int4_gptq", None),
+        ("nonsense", "bf16", None),
+        ({"quant_method": {"a": 1}}, "bf16", None),
+    ],
+)  # fmt: skip
+def test_the_stored_format_is_what_the_quantization_config_says(quantised: Any, stored: str, kv: str | None) -> None:
+    arch = read({**LLAMA, "quantization_config": quantised})
+    assert (arch.stored_format, arch.stored_kv_format) == (stored, kv)
+
+
+@pytest.mark.parametrize("key", ["num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size",
+                                 "intermediate_size", "num_key_value_heads", "max_position_embeddings"])  # fmt: skip
+@pytest.mark.parametrize("value", [10**9 + 1, 10**18, -1, 0, 1e308, 3.5, "80", [1], {}, True, 10**400])
+def test_an_impossible_number_is_refused_naming_key_and_range(key: str, value: Any) -> None:
+    problem = refused({**LLAMA, key: value})
+    assert problem.params["key"] == key
+    assert isinstance(problem.params["low"], int)
+    assert isinstance(problem.params["high"], int)
+
+
+@pytest.mark.parametrize("key", ["num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size",
+                                 "intermediate_size"])  # fmt: skip
+def test_a_missing_number_is_refused_by_its_key(key: str) -> None:
+    problem = refused({name: value for name, value in LLAMA.items() if name != key})
+    assert (problem.code, problem.params["key"]) == ("config_missing_key", key)
+
+
+def test_more_kv_heads_than_heads_are_refused() -> None:
+    assert refused({**LLAMA, "num_key_value_heads": 64}).params["key"] == "num_key_value_heads"
+    assert refused({**LLAMA, "num_key_value_heads": 5}).params["key"] == "num_key_value_heads"
+
+
+def test_more_experts_for_a_token_than_there_are_is_refused() -> None:
+    config = {**LLAMA, "model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 9}
+    assert refused(config).params["key"] == "num_experts_per_tok"
+    assert refused({**config, "num_local_experts": 10**9}).params["key"] == "num_local_experts"
+
+
+def test_a_model_of_a_billion_gigabytes_is_refused_though_each_number_passes() -> None:
+    huge = {**LLAMA, "hidden_size": 200_000, "num_hidden_layers": 2000, "intermediate_size": 2_000_000}
+    assert refused(huge).code == "config_out_of_range"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "config_not_json"),
+        ("null", "config_not_object"),
+        ("[]", "config_not_object"),
+        ('"llama"', "config_not_object"),
+        ('{"a": 1', "config_not_json"),
+        ('{"a": 1,}', "config_not_json"),
+        ('{"a": 1} {"b": 2}', "config_not_json"),
+        ('{"a": NaN}', "config_not_finite"),
+        ('{"a": Infinity}', "config_not_finite"),
+        ('{"a": 1, "a": 2}', "config_duplicate_key"),
+        ("[" * 100_000, "config_too_large"),
+        ("[" * 60_000, "config_too_deep"),
+        ('{"a":' * 9_000 + "1" + "}" * 9_000, "config_too_deep"),
+        ('{"a": "' + "x" * 50_000_000 + '"}', "config_too_large"),
+        ('{"hidden_size": ' + "9" * 5_000 + "}", "config_not_json"),
+        ("{" + ",".join(f'"k{n}": 1' for n in range(300_000)) + "}", "config_too_large"),
+        ("{" + ",".join(f'"{n}":1' for n in range(6_000)) + "}", "config_too_large"),
+    ],
+)
+def test_a_hostile_text_is_refused_by_its_kind(text: str, code: str) -> None:
+    assert refused(text).code == code
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-16-le"])
+def test_another_encoding_is_refused(encoding: str) -> None:
+    assert refused(json.dumps({**LLAMA, "note": "日本"}).encode(encoding)).code in ("config_encoding", "config_not_json")
+    assert refused('{"名": "日本"}'.encode("shift_jis")).code == "config_encoding"
+
+
+def test_a_deep_or_infinite_value_in_an_object_is_refused_too() -> None:
+    deep: dict[str, Any] = {}
+    inner = deep
+    for _ in range(100_000):
+        inner["a"] = {}
+        inner = inner["a"]
+    assert refused(deep).code == "config_too_deep"
+    assert refused({**LLAMA, "rope_theta": float("inf")}).code == "config_not_finite"
+    assert refused({**LLAMA, "text_config": [1]}).code == "config_wrong_type"
+
+
+@pytest.mark.parametrize(
+    ("config", "kind"),
+    [
+        ({"model_type": "llama4"}, "GQA+chunked-local"),
+        ({"model_type": "qwen3_next"}, "hybrid-GDN+GQA"),
+        ({"model_type": "mamba"}, "SSM (no KV cache)"),
+        ({"model_type": "mystery"}, None),
+        ({"architectures": ["../../etc/passwd"]}, None),
+    ],
+)
+def test_an_uncovered_kind_is_refused_by_its_name(config: dict[str, Any], kind: str | None) -> None:
+    with pytest.raises(UnsupportedArchitecture) as caught:
+        read({**config, "auto_map": {"AutoModel": "evil.Model"}})
+    assert caught.value.params["kind"] == kind
+    assert "<" not in str(caught.value)
+
+
+def test_markup_in_a_name_is_not_repeated() -> None:
+    problem = refused({"model_type": "<script>alert(1)</script>"})
+    assert "<" not in str(problem)
+
+
+def test_an_unknown_layer_type_is_refused() -> None:
+    config = {**LLAMA, "sliding_window": 10, "layer_types": ["chunked_attention"] * 32}
+    assert refused(config).code == "unsupported_architecture"
+    assert refused({**config, "layer_types": ["full_attention"] * 3}).params["key"] == "layer_types"
+    assert refused({**config, "layer_types": [1] * 32}).params["key"] == "layer_types"
+
+
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=10)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=8), inner, max_size=3)),
+    max_leaves=8,
+)
+KEYS = st.sampled_from([*LLAMA, "head_dim", "layer_types", "sliding_window", "text_config", "vision_config",
+                        "num_experts", "num_experts_per_tok", "kv_lora_rank", "first_k_dense_replace",
+                        "moe_layer_freq", "mlp_only_layers", "attention_bias", "quantization_config",
+                        "vision_feature_layer", "hybrid_layer_pattern"])  # fmt: skip
+
+
+@given(st.dictionaries(KEYS, JSON, max_size=4), st.sampled_from(["llama", "qwen2", "deepseek_v3", "qwen3_vl"]))
+def test_any_values_give_an_architecture_or_one_kind_of_error(changes: dict[str, Any], family: str) -> None:
+    try:
+        arch = read({**LLAMA, "model_type": family, **changes})
+    except ModelError as problem:
+        assert problem.code
+        assert str(problem)
+    else:
+        assert weights.footprint(arch, "bf16", Layout()).resident_bytes > 0
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_an_object_or_one_kind_of_error(text: str) -> None:
+    try:
+        assert isinstance(parse(text), dict)
+    except ConfigError as problem:
+        assert problem.code.startswith("config_")
