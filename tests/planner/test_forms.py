@@ -1,0 +1,192 @@
+"""The workbench form: what it reads, what it refuses and where it says so."""
+
+from __future__ import annotations
+
+import pytest
+from django.http import QueryDict
+
+from planner.fields import NumberField, plain_digits
+from planner.forms import Choices, WorkbenchForm
+from planner.models import PastedConfig
+from planner.sizing.workload import BatchWorkload, ServingWorkload
+from tests.factories import AT
+
+NUMBERS = [name for name, field in WorkbenchForm.base_fields.items() if isinstance(field, NumberField)]
+
+
+def form_of(query: str = "", **options: object) -> WorkbenchForm:
+    return WorkbenchForm.from_query(QueryDict(query), **options)  # type: ignore[arg-type]
+
+
+def key(name: str) -> str:
+    return name.rstrip("_")
+
+
+def test_an_empty_query_is_the_default_workload() -> None:
+    form = form_of()
+    assert form.is_valid(), form.errors
+    assert form.workload() == ServingWorkload()
+    assert form.query_string() == ""
+
+
+def test_an_empty_batch_query_is_the_default_job() -> None:
+    form = form_of("kind=llm_batch")
+    assert form.is_valid(), form.errors
+    assert form.workload() == BatchWorkload()
+    assert form.query_string() == "kind=llm_batch"
+
+
+NO_NUMBERS = (
+    "-1", "--1", "1.5.2", "0x10", "[1]", "{}", "=1+1", "1/2", "50%", "null", "true", "NaN", "nan", "sNaN", "Infinity",
+    "-inf", "1e400", "1E+999999999", "9" * 400, "9" * 5000, "1,5", "1 000", "1_000", "1\n2", "²", "Ⅳ", "<b>1</b>", "1;2",
+    "１．５．２",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_what_is_no_accepted_number_is_refused_at_its_field(name: str) -> None:
+    for text in NO_NUMBERS:
+        query = QueryDict(mutable=True)
+        query[key(name)] = text
+        if name in ("requests", "deadline"):
+            query["kind"] = "llm_batch"
+        form = WorkbenchForm.from_query(query)
+        assert not form.is_valid(), text
+        assert list(form.errors) == [name], text
+        assert form.errors[name][0]
+        assert form[name].value() == plain_digits(text).strip()
+
+
+@pytest.mark.parametrize(("text", "value"), [("１２", 12), ("٣", 3), ("+1", 1), (" 7 ", 7), ("1,000", 1000)])
+def test_digits_of_any_script_count_and_are_shown_in_ascii(text: str, value: int) -> None:
+    query = QueryDict(mutable=True)
+    query["in"] = text
+    form = WorkbenchForm.from_query(query)
+    assert form.is_valid(), form.errors
+    assert form.workload().input_tokens.typical == value
+    assert form["in_"].value().isascii()
+
+
+def test_a_decimal_comma_is_never_another_number() -> None:
+    assert not form_of("rate=1,5").is_valid()
+    assert not form_of("in=1,5").is_valid()
+    assert form_of("rate=1.5").is_valid()
+
+
+@pytest.mark.parametrize(("name", "limit"), [("in_", "1"), ("headroom", "90"), ("tpot", "3,600,000"), ("hours", "24")])
+def test_a_limit_is_told_in_the_unit_of_the_field(name: str, limit: str) -> None:
+    beyond = {"in_": "0", "headroom": "99", "tpot": "99999999", "hours": "25"}[name]
+    form = form_of(f"{key(name)}={beyond}")
+    assert not form.is_valid()
+    assert f"{limit} {form.fields[name].unit}" in form.errors[name][0]  # type: ignore[attr-defined]
+
+
+def test_every_refused_field_says_so_at_once() -> None:
+    form = form_of("users=-1&rate=x&weights=zz&headroom=99")
+    assert not form.is_valid()
+    assert set(form.errors) == {"users", "rate", "weights", "headroom"}
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [("in=9000&in_max=8000", "in_max"), ("out=2000", "out_max"), ("users=50&users_peak=2", "users_peak")],
+)
+def test_two_fields_that_contradict_are_both_named(query: str, field: str) -> None:
+    form = form_of(query)
+    assert not form.is_valid()
+    assert str(form.fields[field].label) in form.errors[field][0]
+    assert len(form.errors) == 1
+
+
+def test_percent_and_milliseconds_become_the_document_s_units() -> None:
+    form = form_of("headroom=15&hit=30&tpot=25")
+    assert form.is_valid(), form.errors
+    workload = form.workload()
+    assert isinstance(workload, ServingWorkload)
+    assert (workload.headroom_fraction, workload.prefix_hit_fraction) == (0.15, 0.3)
+    assert workload.targets.tpot_s == 0.025
+
+
+def test_an_emptied_target_means_none_and_stays_in_the_link() -> None:
+    form = form_of("ttft=&tpot=")
+    assert form.is_valid(), form.errors
+    workload = form.workload()
+    assert isinstance(workload, ServingWorkload)
+    assert (workload.targets.ttft_s, workload.targets.tpot_s) == ("none", "none")
+    assert form.query_string() == "ttft=&tpot="
+
+
+def test_the_canonical_query_opens_the_same_workload_again() -> None:
+    query = (
+        "kind=llm_batch&model=Qwen/Qwen2.5-32B-Instruct&weights=fp8&in=2000&requests=500&deadline=&hit=30&hours=12"
+        "&interruptible=no&tiers=on_demand,spot&regions=tokyo,JP&complete=1&currency=JPY"
+    )
+    form = form_of(query)
+    assert form.is_valid(), form.errors
+    again = form_of(form.query_string())
+    assert again.is_valid(), again.errors
+    assert again.workload() == form.workload()
+    assert again.query_string() == form.query_string()
+    assert form_of("users=8.0").query_string() == "", "another spelling of the default is the default"
+
+
+def test_unknown_and_doubled_keys_change_nothing() -> None:
+    form = form_of("team=1&owner=2&is_staff=1&id=3&total=0&price=1&users=9&users=10")
+    assert form.is_valid(), form.errors
+    assert form.query_string() == "users=10"
+
+
+@pytest.mark.parametrize("text", ["\x00", "a\x00b", "\x1b[31m", "x" * 100_000, "<script>alert(1)</script>", "../../x"])
+@pytest.mark.parametrize("name", ["model", "revision", "version"])
+def test_hostile_text_is_refused_with_a_message(name: str, text: str) -> None:
+    query = QueryDict(mutable=True)
+    query[name] = text
+    form = WorkbenchForm.from_query(query)
+    assert not form.is_valid() or name == "model"
+    if name in form.errors:
+        assert form.errors[name][0]
+
+
+@pytest.mark.parametrize("name", ["kind", "runtime", "weights", "kv", "objective", "currency", "interruptible", "tiers"])
+def test_a_foreign_option_is_no_choice(name: str) -> None:
+    form = form_of(f"{name}=user__password")
+    assert not form.is_valid()
+    assert name in form.errors
+
+
+def test_filters_name_only_what_the_catalog_has() -> None:
+    choices = Choices(providers=(("known", "Known"),), accelerators=("H100-SXM5",), regions={"jp": "jp"})
+    good = form_of("providers=known&include=h100-sxm5&regions=JP", choices=choices)
+    assert good.is_valid(), good.errors
+    assert good.workload().filters.include == ("H100-SXM5",)
+    bad = form_of("providers=other&include=H9000&regions=moon", choices=choices)
+    assert not bad.is_valid()
+    assert set(bad.errors) == {"providers", "include", "regions"}
+    assert bad.query_string() == "providers=other&regions=moon&include=H9000", "nothing typed is lost"
+
+
+def test_every_control_names_its_message() -> None:
+    form = form_of("users=-1")
+    form.is_valid()
+    html = str(form["users"])
+    assert 'aria-invalid="true"' in html
+    assert "err-users" in html
+    assert 'aria-invalid="true"' not in str(form["users_peak"])
+
+
+@pytest.mark.django_db
+def test_a_pasted_configuration_is_the_model() -> None:
+    config = {"model_type": "llama", "hidden_size": 64}
+    digest = PastedConfig.keep(config, AT).digest
+    form = form_of(f"config={digest}", at=AT)
+    assert form.is_valid(), form.errors
+    assert form.workload().model.config == config
+    assert form.query_string() == f"config={digest}"
+
+
+@pytest.mark.django_db
+def test_a_digest_that_is_not_kept_is_said_at_the_model() -> None:
+    form = form_of(f"config={'a' * 64}", at=AT)
+    assert not form.is_valid()
+    assert "model" in form.errors
+    assert not form_of("config=zz").is_valid()

@@ -1,0 +1,217 @@
+"""Pages of the workbench, asked as a page and as a fragment."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import time_machine
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from planner.examples import EXAMPLES
+from planner.models import PastedConfig
+from tests.factories import AT
+from tests.planner.factories import make_small_catalog
+
+pytestmark = pytest.mark.django_db
+HX = {"HX-Request": "true"}
+WORKBENCH = "/workbench/"
+LLAMA = {
+    "model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32,
+    "num_key_value_heads": 8, "intermediate_size": 8192, "vocab_size": 128256, "head_dim": 64,
+    "tie_word_embeddings": True, "torch_dtype": "bfloat16", "max_position_embeddings": 131072,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def catalog(db: None) -> Any:
+    with time_machine.travel(AT, tick=False):
+        yield make_small_catalog()
+
+
+def test_the_start_page_has_four_examples_that_answer(client: Client) -> None:
+    page = client.get("/").content.decode()
+    for example in EXAMPLES:
+        assert example.query.replace("&", "&amp;") in page
+        answer = client.get(f"{WORKBENCH}?{example.query}").content.decode()
+        assert 'aria-invalid="true"' not in answer
+    assert len(EXAMPLES) == 4
+
+
+def test_the_page_holds_form_and_answer(client: Client) -> None:
+    response = client.get(WORKBENCH)
+    page = response.content.decode()
+    assert response.status_code == 200
+    assert "<!doctype" in page
+    assert 'id="workload"' in page
+    assert "Fits on one L40S" in page
+    assert "HX-Request" in response.headers["Vary"]
+
+
+def test_the_fragment_is_the_answer_alone(client: Client) -> None:
+    response = client.get(WORKBENCH, {"users": "9"}, headers=HX)
+    page = response.content.decode()
+    assert "<!doctype" not in page
+    assert 'id="f-users"' not in page, "a field that is being typed in is never swapped"
+    assert 'id="err-users" hx-swap-oob="true"' in page
+    assert response.headers["HX-Push-Url"] == "/workbench/?users=9"
+    assert "HX-Request" in response.headers["Vary"]
+
+
+def test_history_restore_gets_the_page(client: Client) -> None:
+    response = client.get(WORKBENCH, headers=HX | {"HX-History-Restore-Request": "true"})
+    assert "<!doctype" in response.content.decode()
+
+
+def test_the_same_address_is_not_pushed_twice(client: Client) -> None:
+    headers = HX | {"HX-Current-URL": "http://testserver/workbench/?users=9"}
+    assert client.get(WORKBENCH, {"users": "9"}, headers=headers).headers["HX-Push-Url"] == "false"
+
+
+def test_a_refused_field_leaves_the_last_answer_standing(client: Client) -> None:
+    response = client.get(WORKBENCH, {"users": "-1"}, headers=HX)
+    page = response.content.decode()
+    assert response.headers["HX-Reswap"] == "none"
+    assert response.headers["HX-Push-Url"] == "false"
+    assert "-1 is too small" in page
+    assert "answer-strip" not in page
+
+
+def test_a_refused_field_on_the_page_keeps_what_was_typed(client: Client) -> None:
+    page = client.get(WORKBENCH, {"users": "-1", "in": "abc", "model": "gpt-99"}).content.decode()
+    assert page.count('aria-invalid="true"') == 2, "the model is only looked up once the numbers are read"
+    assert 'value="-1"' in page
+    assert 'value="abc"' in page
+    assert 'value="gpt-99"' in page
+    page = client.get(WORKBENCH, {"model": "gpt-99"}).content.decode()
+    assert "is not among the shipped models" in page
+
+
+def test_a_post_leads_to_its_canonical_link(client: Client) -> None:
+    response = client.post(WORKBENCH, {"users": "９", "users_peak": "32", "in": "1000", "weights": "fp8"})
+    assert response.status_code == 303
+    assert response.headers["Location"] == "/workbench/?weights=fp8&users=9"
+
+
+def test_a_refused_post_comes_back_as_it_was_typed(client: Client) -> None:
+    response = client.post(WORKBENCH, {"users": "many", "in": "1200"})
+    page = response.content.decode()
+    assert response.status_code == 422
+    assert 'value="many"' in page
+    assert 'value="1200"' in page
+    assert 'aria-invalid="true"' in page
+
+
+def test_a_pasted_config_becomes_a_short_link(client: Client) -> None:
+    response = client.post(WORKBENCH, {"config_text": json.dumps(LLAMA), "users": "4"})
+    kept = PastedConfig.objects.get()
+    assert response.status_code == 303
+    assert response.headers["Location"] == f"/workbench/?config={kept.digest}&users=4"
+    page = client.get(response.headers["Location"]).content.decode()
+    assert "answer-strip" in page
+    assert "config.json as pasted" in page
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{", "[]", "null", "{}", "[" * 100_000, '{"model_type": "llama", "hidden_size": -1}', "{" + '"a":1,' * 50_000,
+     json.dumps(LLAMA | {"num_hidden_layers": 10**18}), json.dumps(LLAMA)[:-1] + ', "hidden_size": NaN}',
+     json.dumps(LLAMA)[:-1] + ', "hidden_size": 4096}', '{"model_type": "<script>alert(1)</script>"}', "x" * 200_000],
+)  # fmt: skip
+def test_a_hostile_config_gets_a_message_and_is_not_kept(client: Client, text: str) -> None:
+    response = client.post(WORKBENCH, {"config_text": text})
+    page = response.content.decode()
+    assert response.status_code == 422
+    assert '<ul class="errorlist" id="err-config_text"><li>' in page
+    assert "<script>alert(1)" not in page
+    assert not PastedConfig.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["sort=user__password", "page=-1", f"page={10**20}", "page=abc", "columns=password", "config=zz", "_connector=x",
+     "owner__password__startswith=a", "model=%FF%FE", "users=%00", "providers=<script>zqx7</script>", "in=9&in=1000",
+     "&".join(f"x{number}=1" for number in range(900))],
+)  # fmt: skip
+def test_a_hostile_query_never_breaks_the_page(client: Client, query: str) -> None:
+    for headers in ({}, HX):
+        response = client.get(f"{WORKBENCH}?{query}", headers=headers)
+        assert response.status_code in (200, 400)
+        assert "<script>zqx7" not in response.content.decode()
+
+
+def test_a_workload_nothing_can_run_says_so_first(client: Client) -> None:
+    page = client.get(WORKBENCH, {"model": "deepseek-ai/DeepSeek-R1", "weights": "fp32"}).content.decode()
+    assert "No machine on the market can run this as asked" in page
+    assert "GiB short" in page
+
+
+def test_targets_nobody_meets_name_the_smallest_change(client: Client) -> None:
+    page = client.get(WORKBENCH, {"tpot": "0.5"}).content.decode()
+    assert "No machine meets every target" in page
+    assert "The smallest change that would do" in page
+
+
+def test_an_unknown_price_is_unknown_and_the_total_at_least(client: Client) -> None:
+    page = client.get(WORKBENCH, {"include": "A100-SXM4-80GB"}).content.decode()
+    assert "≥ $" in page
+    assert "unknown: storage, transfer out" in page
+
+
+def test_a_table_can_be_sorted_and_its_columns_chosen_by_link(client: Client) -> None:
+    page = client.get(WORKBENCH, {"sort": "bandwidth"}).content.decode()
+    assert 'aria-sort="' in page
+    page = client.get(WORKBENCH, {"columns": "vcpu"}).content.decode()
+    assert 'data-label="vCPU"' in page
+    assert 'data-label="Bandwidth (GB/s)"' not in page
+
+
+def test_the_number_of_queries_is_constant(client: Client, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    client.get(WORKBENCH)
+    with django_assert_num_queries(2):
+        client.get(WORKBENCH, {"users": "9"}, headers=HX)
+
+
+def test_a_candidate_opens_with_its_derivations(client: Client, catalog: list[Any]) -> None:
+    address = f"/workbench/candidate/{catalog[0].pk}/"
+    page = client.get(address, {"users": "9"}).content.decode()
+    fragment = client.get(address, {"users": "9"}, headers=HX).content.decode()
+    assert "<!doctype" in page
+    assert "<!doctype" not in fragment
+    assert "How each figure comes about" in fragment
+    assert "Weights on one GPU" in fragment
+    assert client.get("/workbench/candidate/999999/").status_code == 404
+
+
+def test_a_rejected_offer_says_why_on_its_own_page(client: Client, catalog: list[Any]) -> None:
+    page = client.get(f"/workbench/candidate/{catalog[3].pk}/").content.decode()
+    assert "Other terms than asked for" in page
+
+
+def test_the_chart_draws_only_complete_prices(client: Client) -> None:
+    page = client.get("/workbench/chart/").content.decode()
+    assert "<svg" in page
+    assert "L40S" in page
+    assert "A100-SXM4-80GB" not in page, "its storage has no known price"
+
+
+def test_models_are_suggested_as_one_types(client: Client) -> None:
+    found = client.get("/workbench/models/", {"q": "llama 3.1 70b"}).content.decode()
+    assert 'value="meta-llama/Llama-3.1-70B' in found
+    assert client.get("/workbench/models/", {"q": "<script>"}).content.decode().count("<script>") == 0
+
+
+def test_the_components_page_shows_itself(client: Client) -> None:
+    assert client.get("/components/").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/", WORKBENCH, "/components/", "/workbench/chart/"])
+def test_no_page_carries_inline_code(client: Client, path: str) -> None:
+    page = client.get(path).content.decode()
+    assert " style=" not in page
+    assert "<style" not in page
+    assert " onclick=" not in page
+    for part in page.split("<script")[1:]:
+        assert "src=" in part.partition(">")[0] or 'type="application/json"' in part.partition(">")[0]
