@@ -45,6 +45,8 @@ class ResponseHeaders:
         headers.setdefault("Permissions-Policy", PERMISSIONS_POLICY)
         if request.is_secure():
             headers.setdefault("Strict-Transport-Security", f"max-age={settings.SECURE_HSTS_SECONDS}")
+            for cookie in response.cookies.values():
+                cookie["secure"] = True  # what came over TLS is never sent back without it
         if _is_private(request, response):
             add_never_cache_headers(response)
             headers["Cache-Control"] = "no-store, private"

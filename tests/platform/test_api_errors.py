@@ -96,7 +96,7 @@ def test_a_good_body_is_taken(editor: Client) -> None:
         (b"\xef\xbb\xbf" + GOOD, "application/json", 400),
         (GOOD, "text/plain", 415),
         (GOOD, "", 415),
-        (gzip.compress(GOOD), "application/json", 400),
+        (gzip.compress(GOOD, mtime=0), "application/json", 400),
     ],
 )
 def test_a_hostile_body_is_answered_in_json(editor: Client, body: bytes, kind: str, status: int) -> None:

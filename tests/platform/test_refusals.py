@@ -172,6 +172,11 @@ def test_hsts_is_sent_over_https_only(quiet: Client) -> None:
     assert "Strict-Transport-Security" in quiet.get("/", secure=True, HTTP_HOST="evil.example").headers
 
 
+def test_a_cookie_set_over_https_is_never_sent_without_it(quiet: Client) -> None:
+    assert not quiet.get(LOGIN).cookies["csrftoken"]["secure"]
+    assert quiet.get(LOGIN, secure=True).cookies["csrftoken"]["secure"]
+
+
 def test_pages_of_a_signed_in_person_are_never_kept(user_client: Client) -> None:
     assert user_client.get("/").headers["Cache-Control"] == "no-store, private"
     assert Client().get("/").headers["Cache-Control"] == "no-cache"
