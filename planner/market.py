@@ -28,7 +28,7 @@ from catalog.models import (
 from planner import inputs
 from planner.sizing import offers
 from planner.sizing.devices import Machine
-from planner.sizing.offers import EgressStep, Market, Rates, Terms
+from planner.sizing.offers import MICRO_UNIT, EgressStep, Market, Rates, Terms
 from planner.sizing.quantities import GB, GIB
 from planner.sizing.results import OfferFacts
 
@@ -110,6 +110,29 @@ def forget() -> None:
     with _kept.lock:
         _kept.current = None
         _kept.past.clear()
+
+
+def enlarged(count: int, at: datetime) -> Market:
+    """The current offers repeated to ``count`` rows with prices a little apart: how speed grows with the catalog.
+
+    It is kept as the current market of this process until the catalog changes or ``forget`` is called.
+    """
+    shipped = _current_rows()
+    rows: list[Row] = []
+    while shipped and len(rows) < count:
+        turn = len(rows) // len(shipped)
+        step = Decimal(1) + Decimal(turn) / 997
+        rows += [
+            row._replace(
+                offer_id=row.offer_id + turn * 1_000_000, amount=(row.amount * step).quantize(MICRO_UNIT)
+            )
+            for row in shipped[: count - len(rows)]
+        ]
+    version = str(_version()[0])
+    found = assemble(version, rows, terms=_terms_by_provider(), rates=_rates(at.date()), places=_places())
+    with _kept.lock:
+        _kept.current = found
+    return found
 
 
 def _version() -> tuple[int, datetime | None]:

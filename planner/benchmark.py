@@ -1,0 +1,176 @@
+"""The speed figures that were promised, measured in this process beside a bare view of the same run."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from io import StringIO
+from itertools import count
+from pathlib import Path
+
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connections
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, RequestFactory
+from django.urls import NoReverseMatch, reverse
+
+from planner import market
+
+LARGE_MARKET = 250_000
+AT_ONCE = 100
+PROCESSES, THREADS = 2, 4
+EVALUATE_FILES = ("throughput_full.csv", "memory.csv", "memory_more.csv", "memory_extra.csv")
+_lengths = count(1_001)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured line: milliseconds unless ``unit`` says otherwise; ``limit`` is what was promised."""
+
+    name: str
+    limit: float | None
+    measured: float | None
+    statistic: str
+    runs: int
+    unit: str = "ms"
+    note: str = ""
+
+    @property
+    def is_kept(self) -> bool | None:
+        return None if self.limit is None or self.measured is None else self.measured <= self.limit
+
+
+def bare_view(request: HttpRequest) -> HttpResponse:
+    return HttpResponse("ok")
+
+
+def timed_ms(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return (time.perf_counter() - start) * 1000
+
+
+def percentile(values: list[float], share: float) -> float:
+    """The smallest value that at least this share of the values does not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, -(-int(share * 100) * len(ordered) // 100) - 1)]
+
+
+def _client(*, fragment: bool = False) -> Client:
+    hosts = [host for host in settings.ALLOWED_HOSTS if not host.startswith(("*", "."))]
+    extra = {"HTTP_HX_REQUEST": "true"} if fragment else {}
+    return Client(HTTP_HOST=hosts[0] if hosts else "localhost", **extra)
+
+
+def _get(client: Client, path: str) -> HttpResponse:
+    response = client.get(path)
+    if response.status_code != 200:
+        raise RuntimeError(f"{path} answered {response.status_code}")
+    return response
+
+
+def fresh(path: str) -> str:
+    """The path with a workload that was not asked for before, so that nothing kept can answer it."""
+    return f"{path}?in={next(_lengths)}"
+
+
+def figures(at: datetime, *, runs: int = 20, large: bool = True, evaluate: bool = True) -> Iterator[Figure]:
+    """Every figure, as it is measured."""
+    factory = RequestFactory()
+    yield Figure("bare view", None, statistics.median(
+        timed_ms(lambda: bare_view(factory.get("/")).content) for _ in range(runs)), "median", runs)  # fmt: skip
+    workbench = reverse("planner:workbench")
+    client, fragment = _client(), _client(fragment=True)
+    yield Figure("bare page through all middleware (/healthz)", None, statistics.median(
+        timed_ms(lambda: _get(client, reverse("healthz"))) for _ in range(runs)), "median", runs)  # fmt: skip
+    _get(client, workbench)
+    shipped = len(market.current(at))
+    pages = [timed_ms(lambda: _get(client, fresh(workbench))) for _ in range(runs)]
+    yield Figure("comparison, shipped catalog, whole page", 150, statistics.median(pages), "median", runs,
+                 note=f"{shipped} offers")  # fmt: skip
+    refined = [timed_ms(lambda: _get(fragment, fresh(workbench))) for _ in range(runs * 2)]
+    yield Figure("refine fragment, one user", 150, percentile(refined, 0.95), "95th percentile", runs * 2)
+    at_once = _at_once(workbench)
+    yield Figure(f"refine fragment, {AT_ONCE} at once", 500, percentile(at_once, 0.95), "95th percentile", AT_ONCE,
+                 note=f"{PROCESSES} processes × {THREADS} threads, from view entry")  # fmt: skip
+    yield from _exports(client, runs)
+    if large:
+        yield from _large(at, client, workbench, runs)
+    if evaluate:
+        yield _evaluate()
+
+
+def _exports(client: Client, runs: int) -> Iterator[Figure]:
+    for fmt, limit in (("pdf", 1000), ("csv", 300)):
+        name = f"{fmt.upper()} of 200 candidates"
+        try:
+            path = reverse("reports:draft_export", args=[fmt])
+        except NoReverseMatch:
+            yield Figure(name, limit, None, "median", 0, note="no such export")
+            continue
+        _get(client, path)
+        taken = [
+            timed_ms(lambda path=path: _get(client, fresh(path)).content) for _ in range(max(3, runs // 4))
+        ]
+        yield Figure(name, limit, statistics.median(taken), "median", len(taken))
+
+
+def _large(at: datetime, client: Client, workbench: str, runs: int) -> Iterator[Figure]:
+    try:
+        offers = len(market.enlarged(LARGE_MARKET, at))
+        _get(client, fresh(workbench))
+        taken = [timed_ms(lambda: _get(client, fresh(workbench))) for _ in range(max(5, runs // 2))]
+        yield Figure(f"comparison, {LARGE_MARKET:,} offers, whole page", 200, statistics.median(taken), "median",
+                     len(taken), note=f"{offers} offers")  # fmt: skip
+    finally:
+        market.forget()
+
+
+def _worker(path: str, first: int, requests: int, answers: multiprocessing.SimpleQueue[list[float]]) -> None:
+    def one(number: int) -> float:
+        client = _client(fragment=True)
+        return timed_ms(lambda: _get(client, f"{path}?in={number}"))
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        answers.put(list(pool.map(one, range(first, first + requests))))
+
+
+def _at_once(path: str) -> list[float]:
+    """Requests that all wait from the start, worked off by as many processes and threads as the server has."""
+    connections.close_all()
+    context = multiprocessing.get_context("fork")
+    answers: multiprocessing.SimpleQueue[list[float]] = context.SimpleQueue()
+    each = AT_ONCE // PROCESSES
+    workers = [
+        context.Process(target=_worker, args=(path, 3_000 + number * each, each, answers))
+        for number in range(PROCESSES)
+    ]
+    for worker in workers:
+        worker.start()
+    taken = [value for _worker_ in workers for value in answers.get()]
+    for worker in workers:
+        worker.join()
+    return taken
+
+
+def _evaluate() -> Figure:
+    name = "evaluate of the measurement files"
+    folder = Path(settings.MEASUREMENTS_DIR) / "accuracy"
+    files = [str(folder / file) for file in EVALUATE_FILES if (folder / file).is_file()]
+    if not files:
+        return Figure(name, 20, None, "once", 0, "s", "no measurement files (MITSUMORI_MEASUREMENTS)")
+    out = StringIO()
+    seconds = timed_ms(lambda: call_command("evaluate", *files, json=True, stdout=out)) / 1000
+    rows = json.loads(out.getvalue())["summary"]["rows"]
+    return Figure(name, 20, seconds, "once", 1, "s", f"{rows} rows")
+
+
+def as_document(found: list[Figure]) -> list[dict[str, object]]:
+    return [asdict(figure) | {"kept": figure.is_kept} for figure in found]
