@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import lru_cache
 from pathlib import Path
@@ -109,7 +108,8 @@ def _index() -> tuple[tuple[Entry, str, tuple[str, ...]], ...]:
 def search(text: str, limit: int = 10) -> tuple[Entry, ...]:
     """Models that match what is being typed, best first; sized ones before the others at equal rank.
 
-    Every word must be found: as the name's start, as a word, as a word's start, or inside a word. ``70b`` finds a
+    Every word must be found: as the name's start, as a word, as a word's start, or inside a word. ``70b``
+    finds a
     size of 70 billion in the name. An empty text gives the first models of the list.
     """
     words = _words(text)
@@ -140,5 +140,6 @@ def search(text: str, limit: int = 10) -> tuple[Entry, ...]:
 
 
 def counted_parameters(entry: Entry) -> int | None:
-    """Parameters counted tensor by tensor where the model is sized, else the figure the facts give, else None."""
+    """Parameters counted tensor by tensor where the model is sized, else the figure the facts give, else
+    None."""
     return parameter_count(entry.architecture) if entry.architecture else entry.parameters

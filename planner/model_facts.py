@@ -1,7 +1,8 @@
 """From rows of model facts to architectures: what a table of architectures leaves out, filled by family.
 
 Used by the command that makes the shipped seed; the table's columns say shapes, this file says which family
-a model belongs to and the few numbers of it that no table column holds (read off the models' ``config.json``).
+a model belongs to and the few numbers of it that no table column holds (read off the models'
+``config.json``).
 """
 
 from __future__ import annotations
@@ -104,7 +105,8 @@ STORED: tuple[tuple[str, str], ...] = (
 
 COLUMNS = {
     "layers": "num_hidden_layers", "hidden": "hidden_size", "intermediate": "intermediate_size",
-    "heads": "num_attention_heads", "kv_heads": "num_key_value_heads", "head_dim": "head_dim", "vocab": "vocab_size",
+    "heads": "num_attention_heads", "kv_heads": "num_key_value_heads", "head_dim": "head_dim",
+    "vocab": "vocab_size",
     "kv_lora_rank": "kv_lora_rank", "qk_rope_head_dim": "qk_rope_head_dim", "experts": "num_experts",
     "experts_per_token": "num_experts_per_tok", "moe_intermediate": "moe_intermediate_size",
     "max_position": "max_position_embeddings", "sliding_window": "sliding_window",
@@ -158,7 +160,9 @@ def _windows(config: dict[str, Any], row: dict[str, str]) -> None:
         config.pop("sliding_window", None)
         return
     layers = int(row["layers"])
-    full = re.search(r"(\d+)\s*x?\s*_?(?:full|global)", pattern) or re.search(r"(\d+)xfull_attention", pattern)
+    full = re.search(r"(\d+)\s*x?\s*_?(?:full|global)", pattern) or re.search(
+        r"(\d+)xfull_attention", pattern
+    )
     if every := re.search(r"1 global in (\d+)", pattern):
         step = int(every.group(1))
     elif full:
@@ -187,8 +191,11 @@ def stored_format(name: str) -> str:
     return next((form for pattern, form in STORED if re.search(pattern, name)), "bf16")
 
 
-def architecture_of(row: dict[str, str], published: dict[str, str] | None) -> tuple[Architecture | None, str | None]:
-    """The architecture of one row, or None and why it is not sized: its attention kind, or what is not known."""
+def architecture_of(
+    row: dict[str, str], published: dict[str, str] | None
+) -> tuple[Architecture | None, str | None]:
+    """The architecture of one row, or None and why it is not sized: its attention kind, or what is not
+    known."""
     if row["attention_kind"] not in COVERED:
         return None, row["attention_kind"]
     try:
@@ -199,7 +206,10 @@ def architecture_of(row: dict[str, str], published: dict[str, str] | None) -> tu
         found = read(config, name=row["hf_id"], source=row["source"])
     except ModelError as problem:
         return None, f"{row['attention_kind']}, {problem}"
-    changes: dict[str, Any] = {"stored_format": stored_format(row["hf_id"]), "attention_kind": row["attention_kind"]}
+    changes: dict[str, Any] = {
+        "stored_format": stored_format(row["hf_id"]),
+        "attention_kind": row["attention_kind"],
+    }
     if published is not None:
         changes["parameters_published"] = int(published["parameters"])
         changes["parameters_published_kind"] = published["kind"].rstrip("?")

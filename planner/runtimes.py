@@ -27,7 +27,12 @@ def build(values: Mapping[str, float] | None = None) -> tuple[Runtime, ...]:
     for row in document()["constants"]:
         value = (values or {}).get(row["name"], row["value"])
         constants[row["name"]] = Assumption(
-            name=row["name"], value=value, unit=row["unit"], source=row["source"], low=row["low"], high=row["high"]
+            name=row["name"],
+            value=value,
+            unit=row["unit"],
+            source=row["source"],
+            low=row["low"],
+            high=row["high"],
         )
     return tuple(
         Runtime.model_validate(
@@ -45,7 +50,8 @@ def eras() -> tuple[Runtime, ...]:
 
 @lru_cache(maxsize=512)
 def resolve(name: str, version: str | None = None) -> Runtime:
-    """The engine's parameters at this version; the newest era where none is given. Raises ``UnknownRuntime``."""
+    """The engine's parameters at this version; the newest era where none is given. Raises
+    ``UnknownRuntime``."""
     return choose(eras(), name, version)
 
 

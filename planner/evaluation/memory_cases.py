@@ -38,7 +38,7 @@ LLAMA_CPP_CONTEXT = 4096
 """llama-server's context where none is given."""
 
 
-class Unsupported(Exception):  # noqa: N818 - an answer, not a fault
+class Unsupported(Exception):
     """The product does not answer this row; the message names why."""
 
 
@@ -177,7 +177,9 @@ def with_full_heads(arch: Architecture) -> Architecture:
         a = group.attention
         if not isinstance(a, Latent):
             return arch
-        whole = Grouped(heads=a.heads, kv_heads=a.heads, head_dim=a.nope_dim + a.rope_dim, value_head_dim=a.value_dim)
+        whole = Grouped(
+            heads=a.heads, kv_heads=a.heads, head_dim=a.nope_dim + a.rope_dim, value_head_dim=a.value_dim
+        )
         groups.append(group.model_copy(update={"attention": whole}))
     return arch.model_copy(update={"layers": tuple(groups), "id": f"{arch.id} (full heads)"})
 

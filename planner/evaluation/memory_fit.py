@@ -80,7 +80,10 @@ def fit(rows: Sequence[Row]) -> Fit:
     chosen = [row for row, good in zip(chosen, keep, strict=True) if good]
     base = base[keep]
     moved = {
-        name: np.abs(np.log(np.maximum(_predictions(chosen, {**start, name: value * (1 + NUDGE)}), 1e-9) / base)) > 1e-4
+        name: np.abs(
+            np.log(np.maximum(_predictions(chosen, {**start, name: value * (1 + NUDGE)}), 1e-9) / base)
+        )
+        > 1e-4
         for name, value in start.items()
     }
     publishers = {
@@ -93,9 +96,12 @@ def fit(rows: Sequence[Row]) -> Fit:
         for row in constants
         if publishers[row["name"]] < PUBLISHERS_MINIMUM and row.get("pooled_with")
     }
+    shared = set(pooled.values())
     free = [
-        name for name in start if name not in pooled and (publishers[name] >= PUBLISHERS_MINIMUM or name in pooled.values())
-    ]  # fmt: skip
+        name
+        for name in start
+        if name not in pooled and (publishers[name] >= PUBLISHERS_MINIMUM or name in shared)
+    ]
     freedom = np.array([float(row.get("freedom", FREEDOM)) for row in constants if row["name"] in free])
     measured = np.array([float(row.measured) for row in chosen])
     noise = np.array([NOISE[row.metric] for row in chosen])
@@ -128,7 +134,8 @@ def out_of_fold(rows: Sequence[Row]) -> dict[str, float | None]:
 
 
 def spreads(rows: Sequence[Row], predictions: Mapping[str, float | None]) -> dict[str, list[float]]:
-    """The 80 % range of each metric as factors on the prediction, from ratios measured ÷ predicted out of fold."""
+    """The 80 % range of each metric as factors on the prediction, from ratios measured ÷ predicted out of
+    fold."""
     ratios: dict[str, list[float]] = defaultdict(list)
     for row in rows:
         predicted = predictions.get(row.id)

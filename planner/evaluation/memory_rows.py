@@ -29,8 +29,11 @@ UNKNOWN_SPREAD = (0.6, 1.6)
 """Factors of the 80 % range where no residual is known."""
 
 
-def spread(metric: str, stated: bool, spreads: Mapping[str, Sequence[float]] | None = None) -> tuple[float, float]:
-    """The 80 % range of a metric as factors on the prediction; wider where the engine's version is not stated."""
+def spread(
+    metric: str, stated: bool, spreads: Mapping[str, Sequence[float]] | None = None
+) -> tuple[float, float]:
+    """The 80 % range of a metric as factors on the prediction; wider where the engine's version is not
+    stated."""
     known = spreads if spreads is not None else runtimes.document().get("spreads", {})
     low, high = known.get(metric, UNKNOWN_SPREAD)[:2]
     return (low, high) if stated else (low * min(1.0, low**0.5), high * max(1.0, high**0.5))
@@ -122,8 +125,12 @@ def _figure(one: MemoryCase, runtime: Runtime, device: Device) -> float:
         return held.total_bytes / GIB
     over = memory.overheads(arch, need, runtime, device, one.layout)
     if one.layout.pp > 1 and metric in FIRST_STAGE:
-        over = replace(over, activation=memory.forward_bytes(arch, need, runtime, one.layout, over.batched_tokens))
-    kv = kv_cache.footprint(one.cached_as, need.kv_format, need.weights_format, one.layout, runtime, over.batched_tokens)
+        over = replace(
+            over, activation=memory.forward_bytes(arch, need, runtime, one.layout, over.batched_tokens)
+        )
+    kv = kv_cache.footprint(
+        one.cached_as, need.kv_format, need.weights_format, one.layout, runtime, over.batched_tokens
+    )
     per_token = kv.pool_bytes_per_token / one.context_divider
     if metric == "activation_peak_gib":
         return over.activation / GIB
@@ -141,7 +148,8 @@ def _figure(one: MemoryCase, runtime: Runtime, device: Device) -> float:
         return kv.reserved_bytes_for(need.maximum_tokens) / GIB
     if metric == "kv_size_gib" and runtime.preallocates:
         whole = kv_cache.footprint(
-            one.cached_as, need.kv_format, need.weights_format, one.layout.model_copy(update={"pp": 1}), runtime,
+            one.cached_as, need.kv_format, need.weights_format, one.layout.model_copy(update={"pp": 1}),
+            runtime,
             over.batched_tokens,
         )  # fmt: skip
         return whole.reserved_bytes_for(need.maximum_tokens) / GIB
@@ -158,7 +166,8 @@ def _figure(one: MemoryCase, runtime: Runtime, device: Device) -> float:
 
 
 def _room(one: MemoryCase, runtime: Runtime, device: Device, resident: int, over: memory.Overheads) -> float:
-    """Bytes the engine gives to the cache by its own rule, before anything outside its budget is looked at."""
+    """Bytes the engine gives to the cache by its own rule, before anything outside its budget is looked
+    at."""
     total = device.engine_total_bytes
     share = one.need.utilization or runtime.fraction
     if runtime.budget == "fraction_of_total":

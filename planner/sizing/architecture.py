@@ -65,7 +65,8 @@ class Grouped(Frozen):
 
 
 class Latent(Frozen):
-    """Multi-head latent attention (MLA): one compressed vector a token is cached instead of keys and values."""
+    """Multi-head latent attention (MLA): one compressed vector a token is cached instead of keys and
+    values."""
 
     kind: Literal["latent"] = "latent"
     heads: Count
@@ -196,12 +197,13 @@ def _attention(group: LayerGroup, hidden: int) -> Iterator[Tensor]:
             yield Tensor("q_b", "attention", n, query, a.query_rank, "shard", "always", latent=True)
         yield Tensor("kv_a", "attention", n, a.kv_rank + a.rope_dim, hidden, "copy", "always", latent=True)
         yield Tensor("kv_norm", "norm", n, a.kv_rank, 1, "copy", "always")
-        yield Tensor("kv_b", "attention", n, a.heads * (a.nope_dim + a.value_dim), a.kv_rank, "shard", "always",
+        yield Tensor("kv_b", "attention", n, a.heads * (a.nope_dim + a.value_dim), a.kv_rank, "shard",
+            "always",
                      latent=True)  # fmt: skip
         yield Tensor("o", "attention", n, hidden, a.heads * a.value_dim, "shard", "always", latent=True)
         return
     query, keys, values = a.heads * a.head_dim, a.kv_heads * a.head_dim, a.kv_heads * a.values_dim
-    shared = dict(kv_heads=a.kv_heads, query_heads=a.heads)
+    shared = {"kv_heads": a.kv_heads, "query_heads": a.heads}
     yield Tensor("q", "attention", n, query, hidden, "shard", "always", **shared)
     yield Tensor("k", "attention", n, keys, hidden, "kv", "always", **shared)
     if not a.shared_key_value:
@@ -268,7 +270,9 @@ def tensors(arch: Architecture) -> tuple[Tensor, ...]:
         else:
             found.extend(_dense(group.mlp, group.count, hidden))
         if group.norms:
-            found.append(Tensor("norm", "norm", group.count * group.norms * sides, hidden, 1, "copy", "always"))
+            found.append(
+                Tensor("norm", "norm", group.count * group.norms * sides, hidden, 1, "copy", "always")
+            )
     if arch.final_norms:
         found.append(
             Tensor("final_norm", "norm", arch.final_norms * sides, hidden, 1, "copy", "always", layer=False)

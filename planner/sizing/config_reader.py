@@ -5,12 +5,10 @@ Only numbers and names are read, each within a stated range; unknown keys are ig
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from planner.sizing.architecture import (
     Architecture,
@@ -18,34 +16,25 @@ from planner.sizing.architecture import (
     Grouped,
     Latent,
     LayerGroup,
-    ModelError,
     Moe,
     Tower,
     parameter_count,
 )
+from planner.sizing.config_text import (
+    TEXT_BYTES_MAXIMUM,
+    ConfigError,
+    UnsupportedArchitecture,
+    check_shape,
+    parse,
+    printable,
+)
 from planner.sizing.families import FAMILIES, NOT_COVERED, WRAPPERS, Family
+from planner.sizing.stored_formats import stored_formats
 from planner.sizing.towers import GEMMA4, read_towers
 
-TEXT_BYTES_MAXIMUM = 64 * 1024
-DEPTH_MAXIMUM = 32
-KEYS_MAXIMUM = 5_000
+__all__ = ["TEXT_BYTES_MAXIMUM", "ConfigError", "UnsupportedArchitecture", "parse", "read"]
+
 PARAMETERS_MAXIMUM = 10**14
-
-
-class ConfigError(ModelError):
-    """What is wrong with a config: ``code`` and ``params`` (``key``, ``low``, ``high`` where a range was left)."""
-
-    def __init__(self, code: str, message: str, **params: object) -> None:
-        self.code = code
-        super().__init__(message, **params)
-
-
-class UnsupportedArchitecture(ConfigError):
-    """The config was read, but this kind of model cannot be sized; ``params`` name it."""
-
-    def __init__(self, name: str, kind: str | None = None) -> None:
-        said = f"attention kind not sized yet: {kind}" if kind else "architecture not known"
-        super().__init__("unsupported_architecture", f"{name}: {said}", name=name, kind=kind)
 
 
 LIMITS: dict[str, tuple[int, int]] = {
@@ -64,92 +53,13 @@ LIMITS: dict[str, tuple[int, int]] = {
 """The accepted range of each kind of number."""
 
 
-def read(document: str | bytes | Mapping[str, Any], *, name: str = "config", source: str = "config.json") -> Architecture:
+def read(
+    document: str | bytes | Mapping[str, Any], *, name: str = "config", source: str = "config.json"
+) -> Architecture:
     """The architecture that a ``config.json`` describes. Raises ``ConfigError`` for anything it cannot be."""
     config = parse(document) if isinstance(document, str | bytes) else dict(document)
     check_shape(config)
     return _Reader(config, name, source).architecture()
-
-
-def parse(document: str | bytes) -> dict[str, Any]:
-    """The JSON object in this text. Raises ``ConfigError`` where it is too large, too deep or no JSON object."""
-    if len(document) > TEXT_BYTES_MAXIMUM:
-        raise ConfigError("config_too_large", f"config.json is larger than {TEXT_BYTES_MAXIMUM} bytes",
-                          bytes_maximum=TEXT_BYTES_MAXIMUM)  # fmt: skip
-    if isinstance(document, bytes):
-        try:
-            document = document.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise ConfigError("config_encoding", "config.json must be UTF-8") from None
-    document = document.removeprefix("\ufeff")
-    if _depth(document) > DEPTH_MAXIMUM:
-        raise ConfigError("config_too_deep", f"config.json is nested deeper than {DEPTH_MAXIMUM} levels",
-                          depth_maximum=DEPTH_MAXIMUM)  # fmt: skip
-    try:
-        found = json.loads(document, parse_constant=_no_constant, object_pairs_hook=_without_doubles)
-    except ConfigError:
-        raise
-    except (ValueError, RecursionError):
-        raise ConfigError("config_not_json", "config.json is not valid JSON") from None
-    if not isinstance(found, dict):
-        raise ConfigError("config_not_object", "config.json must be a JSON object")
-    return found
-
-
-def _depth(text: str) -> int:
-    """How deep brackets nest, strings left out; counted before anything recursive sees the text."""
-    deepest = depth = 0
-    for mark in re.findall(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', text):
-        if mark in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif mark in "]}":
-            depth -= 1
-    return deepest
-
-
-def _no_constant(text: str) -> NoReturn:
-    raise ConfigError("config_not_finite", f"config.json holds {text}, which is no number", value=text)
-
-
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            shown = _shown(key)
-            raise ConfigError("config_duplicate_key", f"config.json has the key {shown} twice", key=shown)
-        found[key] = value
-    return found
-
-
-def _shown(text: str) -> str:
-    """A piece of the input that is safe to repeat in a message."""
-    return re.sub(r"[^\w.\-/ ]", "?", text[:60], flags=re.ASCII)
-
-
-def check_shape(config: object) -> None:
-    """Bound what may be walked: depth, number of keys, finite numbers. Raises ``ConfigError``."""
-    if not isinstance(config, dict):
-        raise ConfigError("config_not_object", "config.json must be a JSON object")
-    stack: list[tuple[object, int]] = [(config, 1)]
-    seen = 0
-    while stack:
-        value, depth = stack.pop()
-        if depth > DEPTH_MAXIMUM:
-            raise ConfigError("config_too_deep", f"config.json is nested deeper than {DEPTH_MAXIMUM} levels",
-                              depth_maximum=DEPTH_MAXIMUM)  # fmt: skip
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ConfigError("config_not_finite", "config.json holds a number that is not finite", value=str(value))
-        children: list[object] = []
-        if isinstance(value, dict):
-            children = list(value.values())
-        elif isinstance(value, list | tuple):
-            children = list(value)
-        seen += len(children)
-        if seen > KEYS_MAXIMUM:
-            raise ConfigError("config_too_large", f"config.json has more than {KEYS_MAXIMUM} values",
-                              keys_maximum=KEYS_MAXIMUM)  # fmt: skip
-        stack.extend((child, depth + 1) for child in children)
 
 
 class _Reader:
@@ -159,7 +69,9 @@ class _Reader:
         self.outer = config
         self.name = name
         self.source = source
-        inner = next((config[key] for key in ("text_config", "llm_config", "language_config") if key in config), None)
+        inner = next(
+            (config[key] for key in ("text_config", "llm_config", "language_config") if key in config), None
+        )
         if inner is not None and not isinstance(inner, dict):
             raise ConfigError("config_wrong_type", "text_config must be an object", key="text_config")
         self.config: dict[str, Any] = {**config, **inner} if inner else config
@@ -176,7 +88,7 @@ class _Reader:
             if not isinstance(name, str):
                 raise ConfigError("config_wrong_type", "model_type must be text", key="model_type")
             if name in NOT_COVERED:
-                raise UnsupportedArchitecture(_shown(name), NOT_COVERED[name])
+                raise UnsupportedArchitecture(printable(name), NOT_COVERED[name])
         for name in names:
             found = WRAPPERS.get(name, name) if name else None
             if found in FAMILIES:
@@ -187,10 +99,10 @@ class _Reader:
                 for family in FAMILIES:
                     if plain == family.replace("_", ""):
                         return family
-        shown = next((str(name) for name in [*names, *listed] if isinstance(name, str) and name), "")
-        if not shown:
+        named = next((str(name) for name in [*names, *listed] if isinstance(name, str) and name), "")
+        if not named:
             raise ConfigError("config_missing_key", "model_type is missing", key="model_type")
-        raise UnsupportedArchitecture(_shown(shown))
+        raise UnsupportedArchitecture(printable(named))
 
     # Reading one key, each with its range.
 
@@ -234,15 +146,19 @@ class _Reader:
             norms = 2
         equal = Counter(zip(attention, mlps, strict=True))
         groups = [
-            LayerGroup(count=times, attention=one, mlp=other, norms=norms) for (one, other), times in equal.items()
+            LayerGroup(count=times, attention=one, mlp=other, norms=norms)
+            for (one, other), times in equal.items()
         ]
         positions = 0
-        longest = self.optional("positions", "max_position_embeddings", "n_positions", "seq_length", "max_seq_len",
+        longest = self.optional("positions", "max_position_embeddings", "n_positions", "seq_length",
+            "max_seq_len",
                                 "model_max_length")  # fmt: skip
         if self.family.learned_positions:
             positions = (longest or 2048) + self.family.positions_extra
         quantised = self.config.get("quantization_config") or self.outer.get("quantization_config")
-        stored, stored_kv = stored_formats(quantised, self.config.get("torch_dtype") or self.config.get("dtype"))
+        stored, stored_kv = stored_formats(
+            quantised, self.config.get("torch_dtype") or self.config.get("dtype")
+        )
         arch = Architecture(
             id=self.name,
             family=self.family_name,
@@ -262,8 +178,10 @@ class _Reader:
             source=self.source,
         )
         if parameter_count(arch) > PARAMETERS_MAXIMUM:
-            raise ConfigError("config_out_of_range", f"the model would have more than {PARAMETERS_MAXIMUM} parameters",
-                              key="num_hidden_layers", low=LIMITS["layers"][0], high=LIMITS["layers"][1])  # fmt: skip
+            raise ConfigError("config_out_of_range",
+                f"the model would have more than {PARAMETERS_MAXIMUM} parameters",
+                              key="num_hidden_layers", low=LIMITS["layers"][0],
+                              high=LIMITS["layers"][1])  # fmt: skip
         return arch
 
     def _towers(self, hidden: int) -> tuple[Tower, ...]:
@@ -291,16 +209,19 @@ class _Reader:
         size = self.number("window", "sliding_window", "sliding_window_size")
         if isinstance(types, list) and types:
             if len(types) < count:
-                raise ConfigError("config_out_of_range", f"layer_types must name {count} layers", key="layer_types",
+                raise ConfigError("config_out_of_range", f"layer_types must name {count} layers",
+                    key="layer_types",
                                   low=count, high=count)  # fmt: skip
             kind = types[index]
             if not isinstance(kind, str):
-                raise ConfigError("config_wrong_type", "layer_types must be a list of text", key="layer_types")
+                raise ConfigError(
+                    "config_wrong_type", "layer_types must be a list of text", key="layer_types"
+                )
             if kind in ("full_attention", "global_attention", "global"):
                 return None
             if kind in ("sliding_attention", "sliding", "local"):
                 return size
-            raise UnsupportedArchitecture(self.name, _shown(kind))
+            raise UnsupportedArchitecture(self.name, printable(kind))
         unless = self.family.window_unless
         if unless is not None and not self.flag(unless, False):
             return None
@@ -310,7 +231,10 @@ class _Reader:
         pattern = config.get("hybrid_layer_pattern")
         if isinstance(pattern, list) and len(pattern) >= count:
             return size if pattern[index] else None
-        every = self.optional("index", "sliding_window_pattern", "_sliding_window_pattern") or self.family.window_every
+        every = (
+            self.optional("index", "sliding_window_pattern", "_sliding_window_pattern")
+            or self.family.window_every
+        )
         if every is not None:
             if self.family_name in ("gemma2", "gpt_oss"):
                 return size if index % every == 0 else None
@@ -341,7 +265,8 @@ class _Reader:
         if window is not None and self.config.get("swa_num_key_value_heads") is not None:
             kv_heads = self.number("heads", "swa_num_key_value_heads")
         if kv_heads > heads or heads % kv_heads:
-            raise ConfigError("config_out_of_range", f"num_key_value_heads must divide the {heads} attention heads",
+            raise ConfigError("config_out_of_range",
+                f"num_key_value_heads must divide the {heads} attention heads",
                               key="num_key_value_heads", low=1, high=heads)  # fmt: skip
         both = self.config.get("attention_bias")
         plain_bias = family.qkv_bias
@@ -354,7 +279,13 @@ class _Reader:
         if self.flag("use_qk_norm", False) and qk_norm == "none":
             qk_norm = "head"
         output = family.output_bias
-        if isinstance(both, bool) and self.family_name in ("llama", "granite", "qwen3", "qwen3_moe", "starcoder2"):
+        if isinstance(both, bool) and self.family_name in (
+            "llama",
+            "granite",
+            "qwen3",
+            "qwen3_moe",
+            "starcoder2",
+        ):
             output = both
         sinks = family.sinks or (window is not None and self.flag("add_swa_attention_sink_bias", False))
         return Grouped(
@@ -398,7 +329,8 @@ class _Reader:
         width = self.number("intermediate", "moe_intermediate_size", "intermediate_size")
         shared = self.number("experts", "n_shared_experts", "num_shared_experts", default=0)
         shared_width = self.number("intermediate", "shared_expert_intermediate_size", default=0)
-        per_token = self.number("experts", "num_experts_per_tok", "experts_per_token", "num_experts_per_token",
+        per_token = self.number("experts", "num_experts_per_tok", "experts_per_token",
+            "num_experts_per_token",
                                 "top_k_experts", "moe_top_k")  # fmt: skip
         if per_token > experts:
             raise ConfigError("config_out_of_range", f"num_experts_per_tok must be from 1 to {experts}",
@@ -406,8 +338,10 @@ class _Reader:
         family = self.family
         return Moe(
             experts=experts, experts_per_token=per_token, intermediate=width, gated=family.gated,
-            bias=family.moe_bias, shared_intermediate=shared_width or shared * width, shared_gate=family.shared_gate,
-            router_bias=family.router_bias, router_scales=(hidden + experts) if family.router_scales_hidden else 0,
+            bias=family.moe_bias, shared_intermediate=shared_width or shared * width,
+            shared_gate=family.shared_gate,
+            router_bias=family.router_bias,
+            router_scales=(hidden + experts) if family.router_scales_hidden else 0,
             dense=self._dense(hidden) if family.experts_beside_dense else None,
         )  # fmt: skip
 
@@ -422,42 +356,3 @@ def attention_kind(groups: list[LayerGroup]) -> str:
     if windows == {True}:
         return f"{kind}+SWA"
     return f"{kind}+SWA-hybrid" if windows == {True, False} else kind
-
-
-def stored_formats(quantised: object, dtype: object) -> tuple[str, str | None]:
-    """The format a checkpoint is stored in, and the KV format it declares, from ``quantization_config``."""
-    plain = {"float32": "fp32", "float16": "fp16"}.get(dtype if isinstance(dtype, str) else "", "bf16")
-    if not isinstance(quantised, dict):
-        return plain, None
-    method = str(quantised.get("quant_method") or "").lower()[:40]
-    algorithm = str(quantised.get("quant_algo") or "").lower()[:40]
-    kv = quantised.get("kv_cache_scheme") or quantised.get("kv_cache_quant_algo")
-    stored_kv = "fp8" if isinstance(kv, dict) or (isinstance(kv, str) and kv.lower() == "fp8") else None
-    bits = quantised.get("bits")
-    if method == "awq":
-        return "int4_awq", stored_kv
-    if method in ("gptq", "auto-round", "auto_round"):
-        return ("int8" if bits == 8 else "int4_gptq"), stored_kv
-    if method in ("fp8", "fbgemm_fp8"):
-        return "fp8", stored_kv
-    if method in ("mxfp4", "quark"):
-        return "mxfp4", stored_kv
-    if "nvfp4" in algorithm or "fp4" in algorithm:
-        return "nvfp4", stored_kv
-    if "fp8" in algorithm:
-        return "fp8", stored_kv
-    if method == "compressed-tensors":
-        return _compressed(quantised), stored_kv
-    return plain, stored_kv
-
-
-def _compressed(quantised: dict[str, Any]) -> str:
-    groups = quantised.get("config_groups")
-    first = next(iter(groups.values()), None) if isinstance(groups, dict) else None
-    scheme = first.get("weights") if isinstance(first, dict) else None
-    if not isinstance(scheme, dict):
-        return "bf16"
-    bits, kind = scheme.get("num_bits"), scheme.get("type")
-    if bits == 4:
-        return "nvfp4" if kind == "float" else "int4_gptq"
-    return "fp8" if kind == "float" else "int8"

@@ -21,7 +21,8 @@ GROUPED_EXPERTS = ("fp8",)
 def violation(arch: Architecture, weights_format: str, layout: Layout) -> dict[str, Any] | None:
     """The first rule that this split breaks, with its numbers; None where it divides.
 
-    Rules: heads ÷ tp; KV heads ÷ tp or tp ÷ KV heads; padded vocabulary ÷ tp; MLP width ÷ tp, and that a whole
+    Rules: heads ÷ tp; KV heads ÷ tp or tp ÷ KV heads; padded vocabulary ÷ tp; MLP width ÷ tp, and that a
+    whole
     number of quantisation groups; experts ÷ ep; layers ≥ pp. The padding of kernels is not counted on.
     """
     tp = layout.tp

@@ -17,7 +17,8 @@ FILE_BITS = {
     "F32": 32.0, "F16": 16.0, "Q8_0": 8.5, "Q6_K": 6.5625, "Q5_K": 5.5, "Q5_0": 5.5, "Q4_K": 4.5, "Q4_0": 4.5,
     "Q3_K": 3.4375, "Q2_K": 2.625, "IQ4_XS": 4.25, "IQ4_NL": 4.5,
 }  # fmt: skip
-"""Bits a weight of the block types of GGUF files: block bytes × 8 ÷ weights in a block (ggml's block structs)."""
+"""Bits a weight of the block types of GGUF files: block bytes × 8 ÷ weights in a block (ggml's block
+structs)."""
 
 K_BLOCK = 256
 """Weights in one super-block of a K type; rows that it does not divide fall back to a 32-weight type."""
@@ -59,10 +60,11 @@ FORMATS: dict[str, Format] = {
         Format(name="bf16", label="BF16", linear_bits=16, rate="bf16", source=_HALF),
         Format(name="fp16", label="FP16", linear_bits=16, rate="fp16", source=_HALF),
         Format(name="fp8", label="FP8", linear_bits=8 + 32 / (128 * 128), quantised_group=128, rate="fp8",
-               source="FP8 checkpoints: E4M3 with one FP32 scale per 128 × 128 block (DeepSeek-V3), or per channel"),
+               source="FP8 checkpoints: E4M3, one FP32 scale per 128 × 128 block, or per channel"),
         Format(name="int8", label="INT8", linear_bits=8 + 16 / 4096, rate="int8",
                source="W8A8 checkpoints of compressed-tensors: one 16-bit scale per output channel"),
-        Format(name="int4_awq", label="INT4 (AWQ)", linear_bits=4 + (16 + 4) / 128, quantised_group=128, rate="fp16",
+        Format(name="int4_awq", label="INT4 (AWQ)", linear_bits=4 + (16 + 4) / 128, quantised_group=128,
+        rate="fp16",
                weight_only=True, source="AWQ: groups of 128 with a 16-bit scale and a 4-bit zero point"),
         Format(name="int4_gptq", label="INT4 (GPTQ)", linear_bits=4 + (16 + 4) / 128, quantised_group=128,
                rate="fp16", weight_only=True,
@@ -71,18 +73,31 @@ FORMATS: dict[str, Format] = {
                norm_bits=32, router_bits=32, quantised_group=K_BLOCK, rate="fp16", weight_only=True,
                file_type="Q4_K", source=_GGML),
         Format(name="gguf_q8_0", label="GGUF Q8_0", linear_bits=8.5, embedding_bits=8.5, head_bits=8.5,
-               norm_bits=32, router_bits=32, quantised_group=32, rate="fp16", weight_only=True, file_type="Q8_0",
+               norm_bits=32, router_bits=32, quantised_group=32, rate="fp16", weight_only=True,
+               file_type="Q8_0",
                source=_GGML),
-        Format(name="mxfp4", label="MXFP4", linear_bits=4 + 8 / 32, attention_bits=16, latent_attention_bits=16,
+        Format(name="mxfp4", label="MXFP4", linear_bits=4 + 8 / 32, attention_bits=16,
+        latent_attention_bits=16,
                quantised_group=32, expert_tile=256, rate="fp4",
-               source="OCP Microscaling formats 1.0: blocks of 32 with an 8-bit scale; gpt-oss: experts only"),
-        Format(name="nvfp4", label="NVFP4", linear_bits=4 + 8 / 16, latent_attention_bits=16, quantised_group=16,
-               rate="fp4", source="NVFP4: blocks of 16 with an FP8 scale; MLA projections are left at 16 bits"),
+               source="OCP Microscaling formats 1.0: blocks of 32, an 8-bit scale; gpt-oss: experts only"),
+        Format(name="nvfp4", label="NVFP4", linear_bits=4 + 8 / 16, latent_attention_bits=16,
+        quantised_group=16,
+               rate="fp4",
+               source="NVFP4: blocks of 16 with an FP8 scale; MLA projections are left at 16 bits"),
     )
 }  # fmt: skip
 
-KV_BITS: dict[str, float] = {"fp32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8, "q8_0": 8.5, "q4_0": 4.5}
-"""Bits an element of the KV cache. FP8 scales are per tensor or per layer and take no memory worth counting."""
+KV_BITS: dict[str, float] = {
+    "fp32": 32,
+    "bf16": 16,
+    "fp16": 16,
+    "fp8": 8,
+    "int8": 8,
+    "q8_0": 8.5,
+    "q4_0": 4.5,
+}
+"""Bits an element of the KV cache. FP8 scales are per tensor or per layer and take no memory worth
+counting."""
 
 
 def get(name: str) -> Format:
@@ -99,7 +114,8 @@ def kv_bits(kv_format: str, weights_format: str) -> float:
 
 @lru_cache(maxsize=4096)
 def tensor_bits(
-    form: Format, group: Group, role: str, columns: int, has_experts: bool, latent: bool, more_bits_fraction: float,
+    form: Format, group: Group, role: str, columns: int, has_experts: bool, latent: bool,
+    more_bits_fraction: float,
     tied: bool, kv_sharing: int,
 ) -> float:  # fmt: skip
     """Bits a weight of one tensor, scales included.
@@ -130,7 +146,8 @@ def tensor_bits(
 
 
 def _file_bits(
-    form: Format, group: Group, role: str, columns: int, has_experts: bool, more_bits_fraction: float, tied: bool,
+    form: Format, group: Group, role: str, columns: int, has_experts: bool, more_bits_fraction: float,
+    tied: bool,
     kv_sharing: int,
 ) -> float:  # fmt: skip
     if columns == 1:

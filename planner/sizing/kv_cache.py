@@ -22,7 +22,8 @@ class KvLayers:
     """Of one layer."""
     window: int | None
     held_count: int
-    """Layers that the runtime makes room for: more than ``count`` where it shares pages between kinds of layers."""
+    """Layers that the runtime makes room for: more than ``count`` where it shares pages between kinds of
+    layers."""
     flops_per_position: float
     """Products of one query token with one cached position in one layer on one rank (decode)."""
     prefill_flops_per_position: float
@@ -57,7 +58,8 @@ class KvFootprint:
         )
 
     def reserved_bytes_for(self, length: int) -> int:
-        """Bytes the runtime must find before it admits a sequence of this length: a chunk ahead of each window."""
+        """Bytes the runtime must find before it admits a sequence of this length: a chunk ahead of each
+        window."""
         return round(
             sum(
                 group.held_count * group.bytes_per_token * self._held(length, group.window, self.chunk_tokens)
@@ -105,7 +107,12 @@ class KvFootprint:
 
 @lru_cache(maxsize=4096)
 def footprint(
-    arch: Architecture, kv_format: str, weights_format: str, layout: Layout, runtime: Runtime, chunk_tokens: int
+    arch: Architecture,
+    kv_format: str,
+    weights_format: str,
+    layout: Layout,
+    runtime: Runtime,
+    chunk_tokens: int,
 ) -> KvFootprint:
     """KV cache of one rank.
 
@@ -136,7 +143,9 @@ def footprint(
             continue
         held = max(1, ceil(a.kv_heads / layout.tp))
         flops = 2.0 * ceil(a.heads / layout.tp) * (a.head_dim + a.values_dim)
-        found.append(KvLayers(count, held * (a.head_dim + a.values_dim) * width, a.window, held_count, flops, flops))
+        found.append(
+            KvLayers(count, held * (a.head_dim + a.values_dim) * width, a.window, held_count, flops, flops)
+        )
     return KvFootprint(
         layers=tuple(found),
         block_tokens=runtime.block_tokens,
@@ -149,7 +158,8 @@ def footprint(
 def _held_counts(arch: Architecture, layout: Layout, runtime: Runtime) -> list[int]:
     """Layers of each group that room is made for.
 
-    A runtime that shares pages between kinds of layers makes groups as large as the smaller kind and fills the
+    A runtime that shares pages between kinds of layers makes groups as large as the smaller kind and fills
+    the
     last one up: 52 windowed layers beside 10 global ones take the room of 60.
     """
     counts = [ceil(group.count / layout.pp) for group in arch.layers]
@@ -161,7 +171,8 @@ def _held_counts(arch: Architecture, layout: Layout, runtime: Runtime) -> list[i
         by_kind[window] = by_kind.get(window, 0) + count
     size = min(by_kind.values())
     return [
-        count + (ceil(by_kind[window] / size) * size - by_kind[window] if windows.index(window) == number else 0)
+        count
+        + (ceil(by_kind[window] / size) * size - by_kind[window] if windows.index(window) == number else 0)
         for number, (window, count) in enumerate(zip(windows, counts, strict=True))
     ]
 

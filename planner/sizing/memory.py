@@ -2,141 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import floor
 from typing import Any
 
 from planner.sizing import kv_cache, weights
-from planner.sizing.architecture import Architecture, Moe
+from planner.sizing.architecture import Architecture
 from planner.sizing.devices import Device, Layout
 from planner.sizing.formats import FORMATS
+from planner.sizing.overheads import HALF_BYTES, Need, Overheads, forward_bytes, mlp_width, overheads
 from planner.sizing.quantities import GIB, Assumption, Derivation, Term
 from planner.sizing.results import MemorySplit, Verdict
 from planner.sizing.runtime import Runtime
-from planner.sizing.workload import LlmWorkload
 
-HALF_BYTES = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """What one replica must hold: lengths in tokens, ``concurrency`` requests at once at typical length."""
-
-    weights_format: str = "bf16"
-    kv_format: str = "auto"
-    typical_tokens: int = 1300
-    maximum_tokens: int = 9000
-    concurrency: float = 1
-    headroom_fraction: float = 0.1
-    batched_tokens: int | None = None
-    sequences: int | None = None
-    utilization: float | None = None
-    eager: bool = False
-    flash_attention: bool = True
-    context_tokens: int | None = None
-    """The engine's context limit, where it is not ``maximum_tokens``."""
-
-    @staticmethod
-    def of(workload: LlmWorkload, concurrency: float = 1) -> Need:
-        """The need of one replica of this workload with ``concurrency`` requests at once."""
-        options = workload.runtime.options
-        return Need(
-            weights_format=workload.weights_format,
-            kv_format=workload.kv_format,
-            typical_tokens=workload.input_tokens.typical + workload.output_tokens.typical,
-            maximum_tokens=workload.input_tokens.maximum + workload.output_tokens.maximum,
-            concurrency=concurrency,
-            headroom_fraction=workload.headroom_fraction,
-            batched_tokens=options.max_num_batched_tokens,
-            sequences=options.max_num_seqs,
-            utilization=options.gpu_memory_utilization,
-            eager=bool(options.enforce_eager),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Overheads:
-    """What an engine holds beside weights and KV on one rank, bytes. ``outside`` is not in its budget."""
-
-    batched_tokens: int
-    sequences: int
-    activation: int
-    non_torch: int
-    graphs: int
-    context: int
-    inside: int
-    outside: int
-
-
-def overheads(
-    arch: Architecture, need: Need, runtime: Runtime, device: Device, layout: Layout
-) -> Overheads:  # fmt: skip
-    """Activation peak, engine buffers, graphs and device context of one rank.
-
-    activation = the largest of
-    forward pass: batched tokens × 2 B × (MLP width on the rank + ``hidden_copies`` × hidden);
-    sampler: sequences × vocabulary × ``logit_bytes`` + ``activation_base_bytes``, whole on every rank;
-    llama.cpp: batched tokens × (vocabulary + 2 × hidden) × ``prompt_value_bytes``.
-    Constants are the runtime's, each with its source. Leaves out: encoders of images.
-    """
-    default = runtime.device_default(device)
-    tokens = need.batched_tokens or default.batched_tokens
-    if runtime.batched_tokens_cover_length and need.batched_tokens is None:
-        longest = need.context_tokens or need.maximum_tokens
-        tokens = max(tokens, longest)
-        plain = not arch.towers and all(group.attention.window is None for group in arch.layers)
-        if runtime.chunks_above_tokens and longest > runtime.chunks_above_tokens and plain:
-            tokens = runtime.chunk_tokens or tokens
-    sequences = need.sequences or default.sequences
-    forward = forward_bytes(arch, need, runtime, layout, tokens)
-    logits = min(sequences, tokens) * arch.vocab * runtime.constant("logit_bytes")
-    prompt = tokens * (arch.vocab + 2 * arch.hidden) * runtime.constant("prompt_value_bytes")
-    if not need.flash_attention:
-        prompt = max(prompt, tokens * arch.heads * need.maximum_tokens * runtime.constant("prompt_value_bytes"))
-    activation = max(forward, logits + runtime.constant("activation_base_bytes"), prompt)
-    ranks = layout.tp * layout.pp
-    non_torch = runtime.constant("engine_bytes")
-    context = runtime.constant("context_bytes")
-    if layout.tp > 1:
-        non_torch = runtime.constant("engine_tp_bytes") or non_torch
-    if ranks > 1:
-        context = runtime.constant("context_tp_bytes") or context
-    graphs = 0.0
-    if not need.eager:
-        graphs = runtime.constant("graph_bytes") + runtime.constant("graph_layer_bytes") * arch.layer_count / layout.pp
-    inside, outside = non_torch, context
-    if runtime.budget == "fraction_of_total":
-        inside += graphs if runtime.graphs_in_budget else 0
-        outside += 0 if runtime.graphs_in_budget else graphs
-    else:
-        inside, outside = non_torch + context + graphs, 0
-    return Overheads(
-        tokens, sequences, round(activation), round(non_torch), round(graphs), round(context), round(inside),
-        round(outside),
-    )  # fmt: skip
-
-
-def forward_bytes(arch: Architecture, need: Need, runtime: Runtime, layout: Layout, tokens: int) -> int:
-    """Activation peak of one layer's forward pass: tokens × bytes a value × (MLP width + copies × hidden)."""
-    width = 4 if need.weights_format == "fp32" else HALF_BYTES
-    return round(tokens * width * (mlp_width(arch, layout) + runtime.constant("hidden_copies") * arch.hidden))
-
-
-def mlp_width(arch: Architecture, layout: Layout) -> float:
-    """Activations of the widest MLP for one token on one rank: gate, up and their product.
-
-    With experts: that of each expert a token takes, and what it returns, which are kept until they are summed.
-    """
-    widest = 0.0
-    for group in arch.layers:
-        mlp = group.mlp
-        if isinstance(mlp, Moe):
-            own = mlp.experts_per_token * (3 * mlp.intermediate / layout.tp + arch.hidden)
-            own += 3 * mlp.shared_intermediate / layout.tp
-        else:
-            own = (3 if mlp.gated else 2) * mlp.intermediate / layout.tp
-        widest = max(widest, own)
-    return widest
+__all__ = ["Need", "Overheads", "assumptions", "derive", "device_bytes", "forward_bytes", "gib",
+    "longest_context",
+           "overheads", "split", "verdict", "what_would_help"]  # fmt: skip
 
 
 def device_bytes(device: Device, fraction: float = 1.0) -> int:
@@ -147,10 +28,7 @@ def device_bytes(device: Device, fraction: float = 1.0) -> int:
 def split(
     arch: Architecture, need: Need, runtime: Runtime, device: Device, layout: Layout, fraction: float = 1.0
 ) -> MemorySplit:
-    """Bytes on the fullest device of one replica.
-
-   
-    """
+    """Bytes on the fullest device of one replica."""
     held = weights.footprint(arch, need.weights_format, layout)
     over = overheads(arch, need, runtime, device, layout)
     kv = kv_cache.footprint(arch, need.kv_format, need.weights_format, layout, runtime, over.batched_tokens)
@@ -202,12 +80,14 @@ def verdict(found: MemorySplit) -> Verdict:
 
 
 def what_would_help(
-    arch: Architecture, need: Need, runtime: Runtime, device: Device, layout: Layout, *, device_count: int = 1,
+    arch: Architecture, need: Need, runtime: Runtime, device: Device, layout: Layout, *,
+    device_count: int = 1,
     weights_formats: tuple[str, ...] = (), kv_formats: tuple[str, ...] = (), fraction: float = 1.0,
 ) -> tuple[dict[str, Any], ...]:  # fmt: skip
     """Changes that would make it fit, computed one at a time, smallest first.
 
-    ``weights_formats`` and ``kv_formats`` are what this runtime can run on this device. Each change carries the
+    ``weights_formats`` and ``kv_formats`` are what this runtime can run on this device. Each change
+    carries the
     bytes it would need and have, and the verdict it would give.
     """
     found: list[dict[str, Any]] = []
@@ -295,7 +175,8 @@ def derive(
         usable_terms += (term("outside_bytes", over.outside, source=runtime.source),)
     elif runtime.budget == "static_fraction":
         usable = (
-            "min(floor(memory_fraction * device_bytes), max(0, device_bytes - activation_bytes - overhead_bytes))"
+            "min(floor(memory_fraction * device_bytes), "
+            "max(0, device_bytes - activation_bytes - overhead_bytes))"
             " + activation_bytes + overhead_bytes"
         )
         usable_terms += parts[1:]
@@ -314,7 +195,9 @@ def derive(
         kv_terms = (term("longest_request_bytes", longest), term("typical_request_bytes", typical))
     kv_terms += (term("concurrency", need.concurrency, "request"),)
 
-    def derivation(figure: str, formula: str, terms: tuple[Term, ...], value: float, unit: str = "byte") -> Derivation:
+    def derivation(
+        figure: str, formula: str, terms: tuple[Term, ...], value: float, unit: str = "byte"
+    ) -> Derivation:
         return Derivation(figure=figure, formula=formula, terms=terms, value=value, unit=unit)
 
     if runtime.preallocates:
@@ -383,7 +266,8 @@ def _derive_activation(
             "batched_tokens * max(vocabulary + 2 * hidden, score_positions) * prompt_value_bytes)"
         ),
         terms=tuple(
-            Term(symbol=name, value=value, unit=unit, source=runtime.source) for name, (value, unit) in values.items()
+            Term(symbol=name, value=value, unit=unit, source=runtime.source)
+            for name, (value, unit) in values.items()
         ),
         value=over.activation,
         unit="byte",

@@ -1,4 +1,5 @@
-"""Serving engines as parameter sets: how they budget memory, what they hold beside weights and KV, by version."""
+"""Serving engines as parameter sets: how they budget memory, what they hold beside weights and KV, by
+version."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ class Runtime(Frozen):
     block_tokens: int
     frees_windows: bool
     unifies_pages: bool = False
-    """Shares pages between layers with and without windows, so that each kind is filled up to whole groups."""
+    """Shares pages between layers with and without windows, so that each kind is filled up to whole
+    groups."""
     preallocates: bool = False
     """Takes the whole context of every sequence up front."""
     graphs_in_budget: bool = False
@@ -71,7 +73,8 @@ class Runtime(Frozen):
             return self.defaults[-1]
         for row in self.defaults:
             if device.memory_bytes >= row.memory_gib_minimum * GIB * 0.98 and not any(
-                device.architecture.lower().startswith(name.lower()) or device.name.lower().startswith(name.lower())
+                device.architecture.lower().startswith(name.lower())
+                or device.name.lower().startswith(name.lower())
                 for name in row.architectures_excluded
             ):
                 return row

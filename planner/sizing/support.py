@@ -16,7 +16,9 @@ from planner.sizing.runtime import Runtime, version_key
 from planner.sizing.workload import KvFormat, WeightsFormat
 
 VLLM = "vLLM documentation, supported hardware of quantisation kernels (v0.9.2 to v0.32.0)"
-VLLM_DEVICES = "vLLM documentation, installation: CUDA 7.0 and newer, ROCm, XPU; other devices only by plugins"
+VLLM_DEVICES = (
+    "vLLM documentation, installation: CUDA 7.0 and newer, ROCm, XPU; other devices only by plugins"
+)
 VLLM_INT8 = "vLLM documentation, INT8 W8A8: compute capability 7.5 to 9.0, not on Blackwell"
 SGLANG = "SGLang documentation, quantization and attention backends (v0.5)"
 TRT = "TensorRT-LLM documentation 1.0, quantization, and Model Optimizer support matrix"
@@ -61,15 +63,18 @@ RULES: tuple[Rule, ...] = (
          source=SGLANG),
     Rule(code="device_not_supported", runtimes=("sglang",), vendors=("amd",), architectures=("RDNA", "CDNA2"),
          source=SGLANG),
-    Rule(code="device_not_supported", runtimes=("tensorrt_llm",), vendors_except=("nvidia",), source=TRT_DEVICES),
-    Rule(code="device_not_supported", runtimes=("tensorrt_llm",), vendors=("nvidia",), capability_below=(8, 0),
+    Rule(code="device_not_supported", runtimes=("tensorrt_llm",), vendors_except=("nvidia",),
+    source=TRT_DEVICES),
+    Rule(code="device_not_supported", runtimes=("tensorrt_llm",), vendors=("nvidia",), capability_below=(8,
+    0),
          source=TRT_DEVICES),
-    Rule(code="device_not_supported", runtimes=("llama_cpp",), vendors=("google", "aws", "huawei"), source=LLAMA),
+    Rule(code="device_not_supported", runtimes=("llama_cpp",), vendors=("google", "aws", "huawei"),
+    source=LLAMA),
     Rule(code="device_not_supported", runtimes=("llama_cpp",), vendors=("nvidia",), capability_below=(5, 0),
          source=LLAMA),
     # File formats.
     Rule(code="format_only_llama_cpp", runtimes=("vllm", "sglang", "tensorrt_llm"), formats=_GGUF,
-         source="vLLM documentation, GGUF: experimental and not optimised; SGLang and TensorRT-LLM have none"),
+         source="vLLM documentation, GGUF: experimental; SGLang and TensorRT-LLM have none"),
     Rule(code="format_not_supported", runtimes=("llama_cpp",), formats=("fp8", "int8", "nvfp4", *_INT4),
          source=LLAMA),
     # 16 bits.
@@ -89,20 +94,23 @@ RULES: tuple[Rule, ...] = (
     Rule(code="format_not_on_device", runtimes=("tensorrt_llm",), formats=("fp8",), capability_below=(8, 9),
          source=TRT),
     # INT8.
-    Rule(code="format_not_on_device", runtimes=("vllm", "sglang"), formats=("int8",), vendors_except=("nvidia",),
+    Rule(code="format_not_on_device", runtimes=("vllm", "sglang"), formats=("int8",),
+    vendors_except=("nvidia",),
          source=VLLM),
     Rule(code="format_not_on_device", runtimes=("vllm", "sglang"), formats=("int8",), vendors=("nvidia",),
          capability_below=(7, 5), source=VLLM_INT8),
     Rule(code="format_not_on_device", runtimes=("vllm", "sglang"), formats=("int8",), vendors=("nvidia",),
          capability_from=(10, 0), source=VLLM_INT8),
     # INT4.
-    Rule(code="format_not_on_device", runtimes=("vllm", "sglang"), formats=_INT4, vendors=("amd",), source=VLLM),
+    Rule(code="format_not_on_device", runtimes=("vllm", "sglang"), formats=_INT4, vendors=("amd",),
+    source=VLLM),
     Rule(code="format_not_on_device", runtimes=("vllm",), formats=("int4_awq",), vendors=("nvidia",),
          capability_below=(7, 5), source=VLLM),
     Rule(code="format_not_on_device", runtimes=("sglang",), formats=_INT4, vendors=("nvidia",),
          capability_below=(8, 0), source=SGLANG),
     # FP4.
-    Rule(code="format_not_on_device", runtimes=("vllm", "sglang"), formats=("nvfp4",), vendors_except=("nvidia",),
+    Rule(code="format_not_on_device", runtimes=("vllm", "sglang"), formats=("nvfp4",),
+    vendors_except=("nvidia",),
          source=VLLM),
     Rule(code="format_not_on_device", runtimes=("vllm",), formats=("nvfp4", "mxfp4"), vendors=("nvidia",),
          capability_below=(8, 0), source=VLLM),
@@ -118,7 +126,8 @@ RULES: tuple[Rule, ...] = (
          capability_below=(10, 0), source=SGLANG),
     Rule(code="format_not_on_device", runtimes=("sglang",), formats=("mxfp4",), vendors=("nvidia",),
          capability_below=(8, 0), source=SGLANG),
-    Rule(code="format_not_on_device", runtimes=("tensorrt_llm",), formats=("nvfp4",), capability_below=(10, 0),
+    Rule(code="format_not_on_device", runtimes=("tensorrt_llm",), formats=("nvfp4",), capability_below=(10,
+    0),
          source=TRT),
     Rule(code="format_not_on_device", runtimes=("tensorrt_llm",), formats=("mxfp4",), capability_below=(9, 0),
          source=TRT),
@@ -126,11 +135,13 @@ RULES: tuple[Rule, ...] = (
     Rule(code="kv_format_not_supported", runtimes=("vllm", "sglang"), kv_formats=("int8",),
          source="vLLM and SGLang documentation, quantised KV cache: FP8 types only"),
     Rule(code="kv_format_not_supported", runtimes=("llama_cpp",), kv_formats=("fp8",), source=LLAMA),
-    Rule(code="kv_format_not_on_device", runtimes=("vllm", "sglang"), kv_formats=("fp8",), vendors=("nvidia",),
+    Rule(code="kv_format_not_on_device", runtimes=("vllm", "sglang"), kv_formats=("fp8",),
+    vendors=("nvidia",),
          capability_below=(8, 0), source="vLLM documentation, quantised KV cache"),
     Rule(code="kv_format_not_on_device", runtimes=("vllm", "sglang"), kv_formats=("fp8",), vendors=("amd",),
          architectures=_OLD_AMD, source="vLLM documentation, quantised KV cache"),
-    Rule(code="kv_format_not_on_device", runtimes=("tensorrt_llm",), kv_formats=("fp8",), capability_below=(8, 9),
+    Rule(code="kv_format_not_on_device", runtimes=("tensorrt_llm",), kv_formats=("fp8",),
+    capability_below=(8, 9),
          source=TRT),
     # Models newer than the engine.
     Rule(code="model_needs_newer_version", runtimes=("vllm",), families=("gpt_oss",), version_below="0.10.1",
@@ -141,11 +152,13 @@ RULES: tuple[Rule, ...] = (
          source="vLLM release notes 0.8.0"),
     Rule(code="model_needs_newer_version", runtimes=("vllm",), families=("deepseek_v3", "kimi_k2"),
          version_below="0.6.6", source="vLLM release notes 0.6.6"),
-    Rule(code="model_needs_newer_version", runtimes=("vllm",), families=("gemma4_text",), version_below="0.19",
+    Rule(code="model_needs_newer_version", runtimes=("vllm",), families=("gemma4_text",),
+    version_below="0.19",
          source="vLLM release notes 0.19"),
     Rule(code="model_needs_newer_version", runtimes=("sglang",), families=("gpt_oss",), version_below="0.5",
          source="SGLang release notes 0.5"),
-    Rule(code="model_needs_newer_version", runtimes=("tensorrt_llm",), families=("gpt_oss",), version_below="1.0",
+    Rule(code="model_needs_newer_version", runtimes=("tensorrt_llm",), families=("gpt_oss",),
+    version_below="1.0",
          source="TensorRT-LLM release notes 1.0"),
 )  # fmt: skip
 
@@ -188,7 +201,11 @@ def _matches(
 
 @lru_cache(maxsize=65536)
 def _first(
-    runtime: Runtime, device_key: tuple[str, str, str, str | None], weights_format: str, kv_format: str, family: str
+    runtime: Runtime,
+    device_key: tuple[str, str, str, str | None],
+    weights_format: str,
+    kv_format: str,
+    family: str,
 ) -> Rule | None:
     name, vendor, architecture, capability = device_key
     device = Device(
@@ -202,7 +219,13 @@ def _first(
 
 
 def refusal(
-    runtime: Runtime, device: Device, weights_format: str, kv_format: str, arch: Architecture, *, device_count: int = 1
+    runtime: Runtime,
+    device: Device,
+    weights_format: str,
+    kv_format: str,
+    arch: Architecture,
+    *,
+    device_count: int = 1,
 ) -> dict[str, Any] | None:
     """Why this engine cannot run this format on this device, with the row's source; None where it can."""
     key = (device.name, device.vendor, device.architecture, device.compute_capability)
@@ -223,7 +246,9 @@ def refusal(
     }
 
 
-def weights_formats(runtime: Runtime, device: Device, arch: Architecture, kv_format: str = "auto") -> tuple[str, ...]:
+def weights_formats(
+    runtime: Runtime, device: Device, arch: Architecture, kv_format: str = "auto"
+) -> tuple[str, ...]:
     """Weights formats that this engine runs on this device."""
     return tuple(
         name for name in get_args(WeightsFormat) if refusal(runtime, device, name, kv_format, arch) is None
@@ -232,4 +257,6 @@ def weights_formats(runtime: Runtime, device: Device, arch: Architecture, kv_for
 
 def kv_formats(runtime: Runtime, device: Device, arch: Architecture, weights_format: str) -> tuple[str, ...]:
     """Cache formats that this engine runs on this device with these weights."""
-    return tuple(name for name in get_args(KvFormat) if refusal(runtime, device, weights_format, name, arch) is None)
+    return tuple(
+        name for name in get_args(KvFormat) if refusal(runtime, device, weights_format, name, arch) is None
+    )

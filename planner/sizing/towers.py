@@ -17,7 +17,8 @@ GEMMA4 = 573_045_552
 def read_towers(
     kind: str, number: Callable[..., int], vision: Mapping[str, Any], hidden: int, feature_layers: int = 1
 ) -> tuple[Tower, ...]:
-    """The towers of a ``config.json`` with a ``vision_config``; ``number`` reads one of its keys within a range."""
+    """The towers of a ``config.json`` with a ``vision_config``; ``number`` reads one of its keys within a
+    range."""
     width = number("hidden", "hidden_size", "embed_dim")
     layers = number("layers", "depth", "num_hidden_layers", "num_layers")
     inner = number("intermediate", "intermediate_size", default=4 * width)

@@ -39,7 +39,8 @@ class WeightFootprint:
 
 
 def more_bits_fraction(layer_count: int) -> float:
-    """Share of layers that a Q4_K_M file keeps in more bits: the first and last eighth and every third between."""
+    """Share of layers that a Q4_K_M file keeps in more bits: the first and last eighth and every third
+    between."""
     n = layer_count
     chosen = sum(1 for i in range(n) if i < n // 8 or i >= 7 * n // 8 or (i - n // 8) % 3 == 2)
     return chosen / n if n else 0.0
@@ -75,7 +76,8 @@ def footprint(arch: Architecture, weights_format: str, layout: Layout) -> Weight
     """Weights of one rank: Σ over tensors of elements on the rank × bits of its group in this format ÷ 8.
 
     Linear layers, experts and the vocabulary are split over ``tp``; norms, routers, towers and latent
-    down-projections are on every rank, KV heads at least one a rank. With ``pp`` the fullest stage is counted.
+    down-projections are on every rank, KV heads at least one a rank. With ``pp`` the fullest stage is
+    counted.
     Padding counts where it is known: vocabulary, experts in MXFP4.
     Leaves out: padding of kernels.
     """
@@ -155,7 +157,8 @@ def derive(arch: Architecture, weights_format: str, layout: Layout) -> Derivatio
     """How the weights on one rank come about, by tensor group."""
     found = footprint(arch, weights_format, layout)
     terms = tuple(
-        Term(symbol=f"{name}_bytes", value=size, unit="byte", source=arch.source) for name, size in found.groups
+        Term(symbol=f"{name}_bytes", value=size, unit="byte", source=arch.source)
+        for name, size in found.groups
     )
     return Derivation(
         figure="weights_bytes",

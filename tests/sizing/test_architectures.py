@@ -32,7 +32,7 @@ COVERED = ("MHA", "GQA", "MQA", "MLA")
 
 
 def covered(kind: str) -> bool:
-    return kind in COVERED or kind.endswith(("+SWA", "+SWA-hybrid")) and kind.split("+")[0] in COVERED
+    return kind in COVERED or (kind.endswith(("+SWA", "+SWA-hybrid")) and kind.split("+")[0] in COVERED)
 
 
 def published() -> list[dict[str, str]]:
@@ -95,7 +95,11 @@ def test_every_shipped_model_has_a_source_and_is_sized_or_says_why_not() -> None
 
 
 def test_names_are_found_by_id_short_name_and_known_spelling_whatever_the_case() -> None:
-    for name in ("meta-llama/Llama-3.1-8B-Instruct", "llama-3.1-8b-instruct", " META-LLAMA/LLAMA-3.1-8B-INSTRUCT "):
+    for name in (
+        "meta-llama/Llama-3.1-8B-Instruct",
+        "llama-3.1-8b-instruct",
+        " META-LLAMA/LLAMA-3.1-8B-INSTRUCT ",
+    ):
         found = find(name)
         assert found is not None
         assert found.id == "meta-llama/Llama-3.1-8B-Instruct"

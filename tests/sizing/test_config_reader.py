@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from planner.sizing.config_reader import ConfigError, UnsupportedArchitecture, p
 from planner.sizing.devices import Layout
 
 LLAMA: dict[str, Any] = {
-    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32,
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096,
+    "num_hidden_layers": 32,
     "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256,
     "max_position_embeddings": 131072, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
 }  # fmt: skip
@@ -23,6 +25,14 @@ def refused(config: Any) -> ConfigError:
     with pytest.raises(ConfigError) as caught:
         read(config)
     return caught.value
+
+
+def outcome(work: Callable[[], Any]) -> Any:
+    """What the work gives, or its one kind of error; any other error passes through."""
+    try:
+        return work()
+    except ModelError as problem:
+        return problem
 
 
 def test_a_llama_config_gives_the_published_parameter_count() -> None:
@@ -50,21 +60,24 @@ def test_qwen2_has_biases_on_query_key_and_value() -> None:
 
 
 def test_a_nested_text_config_is_read_and_its_vision_tower_counted() -> None:
-    text = {"model_type": "gemma3_text", "hidden_size": 2560, "num_hidden_layers": 34, "num_attention_heads": 8,
+    text = {"model_type": "gemma3_text", "hidden_size": 2560, "num_hidden_layers": 34,
+        "num_attention_heads": 8,
             "num_key_value_heads": 4, "head_dim": 256, "intermediate_size": 10240, "vocab_size": 262208,
             "sliding_window": 1024, "sliding_window_pattern": 6}  # fmt: skip
     vision = {"hidden_size": 1152, "num_hidden_layers": 27, "intermediate_size": 4304, "patch_size": 14,
               "image_size": 896}  # fmt: skip
     arch = read({"model_type": "gemma3", "text_config": text, "vision_config": vision})
-    assert parameter_count(arch) == 4_300_079_472 + 0 * len(arch.towers)
+    assert parameter_count(arch) == 4_300_079_472
     windows = {group.attention.window: group.count for group in arch.layers}
     assert windows == {1024: 29, None: 5}
 
 
 def test_deepseek_v3_is_read_with_dense_first_layers_and_latent_attention() -> None:
     arch = read(
-        {"model_type": "deepseek_v3", "hidden_size": 7168, "num_hidden_layers": 61, "num_attention_heads": 128,
-         "intermediate_size": 18432, "moe_intermediate_size": 2048, "n_routed_experts": 256, "n_shared_experts": 1,
+        {"model_type": "deepseek_v3", "hidden_size": 7168, "num_hidden_layers": 61,
+        "num_attention_heads": 128,
+         "intermediate_size": 18432, "moe_intermediate_size": 2048, "n_routed_experts": 256,
+         "n_shared_experts": 1,
          "num_experts_per_tok": 8, "first_k_dense_replace": 3, "q_lora_rank": 1536, "kv_lora_rank": 512,
          "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "vocab_size": 129280,
          "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}
@@ -104,13 +117,16 @@ def test_a_window_that_qwen_does_not_use_does_not_count() -> None:
         ({"quant_method": {"a": 1}}, "bf16", None),
     ],
 )  # fmt: skip
-def test_the_stored_format_is_what_the_quantization_config_says(quantised: Any, stored: str, kv: str | None) -> None:
+def test_the_stored_format_is_what_the_quantization_config_says(
+    quantised: Any, stored: str, kv: str | None
+) -> None:
     arch = read({**LLAMA, "quantization_config": quantised})
     assert (arch.stored_format, arch.stored_kv_format) == (stored, kv)
 
 
 @pytest.mark.parametrize("key", ["num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size",
-                                 "intermediate_size", "num_key_value_heads", "max_position_embeddings"])  # fmt: skip
+                                 "intermediate_size", "num_key_value_heads",
+                                 "max_position_embeddings"])  # fmt: skip
 @pytest.mark.parametrize("value", [10**9 + 1, 10**18, -1, 0, 1e308, 3.5, "80", [1], {}, True, 10**400])
 def test_an_impossible_number_is_refused_naming_key_and_range(key: str, value: Any) -> None:
     problem = refused({**LLAMA, key: value})
@@ -170,7 +186,10 @@ def test_a_hostile_text_is_refused_by_its_kind(text: str, code: str) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-16-le"])
 def test_another_encoding_is_refused(encoding: str) -> None:
-    assert refused(json.dumps({**LLAMA, "note": "日本"}).encode(encoding)).code in ("config_encoding", "config_not_json")
+    assert refused(json.dumps({**LLAMA, "note": "日本"}).encode(encoding)).code in (
+        "config_encoding",
+        "config_not_json",
+    )
     assert refused('{"名": "日本"}'.encode("shift_jis")).code == "config_encoding"
 
 
@@ -216,7 +235,9 @@ def test_an_unknown_layer_type_is_refused() -> None:
 
 JSON = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=10)),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=8), inner, max_size=3)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 KEYS = st.sampled_from([*LLAMA, "head_dim", "layer_types", "sliding_window", "text_config", "vision_config",
@@ -225,20 +246,19 @@ KEYS = st.sampled_from([*LLAMA, "head_dim", "layer_types", "sliding_window", "te
                         "vision_feature_layer", "hybrid_layer_pattern"])  # fmt: skip
 
 
-@given(st.dictionaries(KEYS, JSON, max_size=4), st.sampled_from(["llama", "qwen2", "deepseek_v3", "qwen3_vl"]))
+@given(
+    st.dictionaries(KEYS, JSON, max_size=4), st.sampled_from(["llama", "qwen2", "deepseek_v3", "qwen3_vl"])
+)
 def test_any_values_give_an_architecture_or_one_kind_of_error(changes: dict[str, Any], family: str) -> None:
-    try:
-        arch = read({**LLAMA, "model_type": family, **changes})
-    except ModelError as problem:
-        assert problem.code
-        assert str(problem)
+    arch = outcome(lambda: read({**LLAMA, "model_type": family, **changes}))
+    if isinstance(arch, ModelError):
+        assert arch.code
+        assert str(arch)
     else:
         assert weights.footprint(arch, "bf16", Layout()).resident_bytes > 0
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_an_object_or_one_kind_of_error(text: str) -> None:
-    try:
-        assert isinstance(parse(text), dict)
-    except ConfigError as problem:
-        assert problem.code.startswith("config_")
+    found = outcome(lambda: parse(text))
+    assert isinstance(found, dict) or found.code.startswith("config_")

@@ -41,7 +41,7 @@ def test_a_token_of_the_pool_of_gpt_oss_120b_stands_for_all_its_layers() -> None
     # 36 layers × 2 × 8 KV heads × 64 × 2 bytes: 5.38 GiB held 78,384 tokens in a start log.
     found = cache(model("openai/gpt-oss-120b"))
     assert found.pool_bytes_per_token == 73_728
-    assert 5.38 * GIB / 78_384 == pytest.approx(73_728, rel=0.001)
+    assert pytest.approx(73_728, rel=0.001) == 5.38 * GIB / 78_384
 
 
 def test_a_long_request_of_gpt_oss_120b_costs_half_as_much_where_windows_are_freed() -> None:
@@ -70,7 +70,9 @@ def test_kv_heads_are_split_and_never_fall_below_one_a_rank() -> None:
         ("deepseek-ai/DeepSeek-V3", "q8_0", 65_536, 2.2786),
     ],
 )
-def test_a_cache_taken_up_front_has_the_size_llama_cpp_printed(name: str, kv: str, tokens: int, gib: float) -> None:
+def test_a_cache_taken_up_front_has_the_size_llama_cpp_printed(
+    name: str, kv: str, tokens: int, gib: float
+) -> None:
     found = cache(model(name), kv, name="llama_cpp", version=None, chunk=512)
     assert found.bytes_for(tokens) / GIB == pytest.approx(gib, rel=0.001)
 

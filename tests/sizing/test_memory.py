@@ -19,14 +19,17 @@ ENGINES = ("vllm", "sglang", "tensorrt_llm", "llama_cpp")
 
 
 def fits(name: str, form: str, device: Device, tp: int = 1, need: Need = NEED) -> str:
-    return verdict(split(model(name), replace(need, weights_format=form), engine(version=None), device, Layout(tp=tp)))
+    return verdict(
+        split(model(name), replace(need, weights_format=form), engine(version=None), device, Layout(tp=tp))
+    )
 
 
 # What any answer must agree with.
 
 
 @pytest.mark.parametrize("name", ["meta-llama/Llama-3.1-8B-Instruct", "Qwen/Qwen2.5-7B-Instruct",
-                                  "mistralai/Mistral-7B-Instruct-v0.3", "meta-llama/Llama-2-7b-hf"])  # fmt: skip
+                                  "mistralai/Mistral-7B-Instruct-v0.3",
+                                  "meta-llama/Llama-2-7b-hf"])  # fmt: skip
 @pytest.mark.parametrize("form", ["int4_awq", "int8", "fp8"])
 def test_quantised_7b_models_serve_from_one_24_gb_card(name: str, form: str) -> None:
     assert fits(name, form, RTX4090, need=Need(maximum_tokens=4096)) == "fits"
@@ -42,7 +45,9 @@ def test_32b_in_int4_and_13b_in_16_bits_want_48_gb() -> None:
     assert fits("Qwen/Qwen2.5-32B-Instruct", "int4_awq", RTX4090) == "does_not_fit"
     assert fits("Qwen/Qwen2.5-32B-Instruct", "int4_awq", L40S) == "fits"
     assert fits("Qwen/Qwen2.5-32B-Instruct", "fp8", L40S) in ("fits", "tight")
-    assert fits("meta-llama/Llama-2-13b-hf", "bf16", RTX4090, need=Need(maximum_tokens=4096)) == "does_not_fit"
+    assert (
+        fits("meta-llama/Llama-2-13b-hf", "bf16", RTX4090, need=Need(maximum_tokens=4096)) == "does_not_fit"
+    )
     assert fits("meta-llama/Llama-2-13b-hf", "bf16", L40S, need=Need(maximum_tokens=4096)) == "fits"
 
 
@@ -81,7 +86,8 @@ def test_the_room_for_cache_is_what_vllm_printed(name: str, form: str, tp: int, 
 
 
 def test_llama_cpp_holds_logits_of_a_micro_batch() -> None:
-    # Qwen3-235B at micro-batches of 512 and 4,096: 312.75 and 2,502 MiB of compute buffer in ik_llama.cpp logs.
+    # Qwen3-235B at micro-batches of 512 and 4,096: 312.75 and 2,502 MiB of compute buffer in ik_llama.cpp
+    # logs.
     arch, runtime = model("Qwen/Qwen3-235B-A22B"), engine("llama_cpp", None)
     for tokens, mib in ((512, 312.75), (4096, 2502.0)):
         over = memory.overheads(arch, Need(batched_tokens=tokens), runtime, H100, Layout())
@@ -137,12 +143,19 @@ def test_every_derivation_evaluates_to_the_figure_it_explains(name: str, tp: int
 def test_tokens_times_bytes_a_token_are_the_bytes_of_the_room() -> None:
     for name in ("meta-llama/Llama-3.1-8B-Instruct", "google/gemma-3-27b-it", "openai/gpt-oss-120b"):
         found = split(model(name), NEED, engine(), H100, Layout(tp=2))
-        assert 0 <= found.kv_room_bytes - found.kv_room_tokens * found.kv_bytes_per_token < found.kv_bytes_per_token
+        assert (
+            0
+            <= found.kv_room_bytes - found.kv_room_tokens * found.kv_bytes_per_token
+            < found.kv_bytes_per_token
+        )
 
 
 def test_the_need_of_a_workload_takes_its_lengths_and_options() -> None:
     workload = ServingWorkload.model_validate(
-        {"runtime": {"name": "vllm", "options": {"max_num_seqs": 64, "enforce_eager": True}}, "kv_format": "fp8"}
+        {
+            "runtime": {"name": "vllm", "options": {"max_num_seqs": 64, "enforce_eager": True}},
+            "kv_format": "fp8",
+        }
     )
     need = Need.of(workload, 4)
     assert (need.typical_tokens, need.maximum_tokens, need.concurrency) == (1300, 9000, 4)
@@ -168,7 +181,10 @@ def test_a_context_too_long_by_a_little_is_answered_with_the_length_that_fits() 
     assert verdict(split(arch, need, runtime, RTX4090, Layout())) == "does_not_fit"
     changes = memory.what_would_help(arch, need, runtime, RTX4090, Layout(), kv_formats=("fp8",))
     shorter = next(change["to"] for change in changes if change["change"] == "maximum_tokens")
-    assert verdict(split(arch, replace(need, maximum_tokens=shorter), runtime, RTX4090, Layout())) != "does_not_fit"
+    assert (
+        verdict(split(arch, replace(need, maximum_tokens=shorter), runtime, RTX4090, Layout()))
+        != "does_not_fit"
+    )
     longer = replace(need, maximum_tokens=shorter + 32)
     assert verdict(split(arch, longer, runtime, RTX4090, Layout())) == "does_not_fit"
 
@@ -190,7 +206,8 @@ NEEDS = st.builds(
     concurrency=st.floats(0, 200),
     headroom_fraction=st.floats(0, 0.5),
 )
-RUNTIMES = st.sampled_from([("vllm", "0.5"), ("vllm", "0.7"), ("vllm", "0.19"), ("vllm", None), ("sglang", None),
+RUNTIMES = st.sampled_from([("vllm", "0.5"), ("vllm", "0.7"), ("vllm", "0.19"), ("vllm", None), ("sglang",
+    None),
                             ("tensorrt_llm", None), ("llama_cpp", None)])  # fmt: skip
 CARDS = st.sampled_from([RTX4090, L40S, A100, H100, card(8.0)])
 
@@ -199,7 +216,9 @@ CARDS = st.sampled_from([RTX4090, L40S, A100, H100, card(8.0)])
 def test_more_tokens_or_requests_never_need_less(arch, need, name, device, tokens, requests) -> None:  # type: ignore[no-untyped-def]
     runtime = engine(*name)
     smaller = split(arch, need, runtime, device, Layout())
-    longer = replace(need, typical_tokens=need.typical_tokens + tokens, maximum_tokens=need.maximum_tokens + tokens)
+    longer = replace(
+        need, typical_tokens=need.typical_tokens + tokens, maximum_tokens=need.maximum_tokens + tokens
+    )
     busier = replace(need, concurrency=need.concurrency + requests)
     for other in (longer, busier):
         larger = split(arch, other, runtime, device, Layout())

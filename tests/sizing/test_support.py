@@ -59,7 +59,9 @@ def rule(name: str, device: Device, form: str, kv: str = "auto", version: str | 
         ("llama_cpp", TPU, "gguf_q8_0", "device_not_supported"),
     ],
 )
-def test_the_support_table_holds_cell_by_cell(name: str, device: Device, form: str, expected: str | None) -> None:
+def test_the_support_table_holds_cell_by_cell(
+    name: str, device: Device, form: str, expected: str | None
+) -> None:
     assert rule(name, device, form) == expected
 
 
@@ -72,7 +74,9 @@ def test_cache_formats_are_refused_where_the_engine_has_none() -> None:
 
 
 def test_a_version_older_than_the_format_or_the_model_is_refused() -> None:
-    assert rule("vllm", H100, "mxfp4", version="0.9", arch="openai/gpt-oss-20b") == "format_needs_newer_version"
+    assert (
+        rule("vllm", H100, "mxfp4", version="0.9", arch="openai/gpt-oss-20b") == "format_needs_newer_version"
+    )
     assert rule("vllm", H100, "bf16", version="0.9", arch="openai/gpt-oss-20b") == "model_needs_newer_version"
     assert rule("vllm", H100, "mxfp4", version="0.11", arch="openai/gpt-oss-20b") is None
     assert rule("vllm", H100, "bf16", version="0.6.3", arch="Qwen/Qwen3-8B") == "model_needs_newer_version"
@@ -141,4 +145,8 @@ def test_kv_heads_may_be_fewer_than_ranks_only_by_whole_copies() -> None:
 
 
 def test_more_stages_than_layers_are_refused() -> None:
-    assert divisibility.violation(latent(layers=4), "bf16", Layout(pp=8)) == {"rule": "layers", "layers": 4, "pp": 8}
+    assert divisibility.violation(latent(layers=4), "bf16", Layout(pp=8)) == {
+        "rule": "layers",
+        "layers": 4,
+        "pp": 8,
+    }

@@ -57,7 +57,9 @@ def test_llama_3_1_8b_weights_are_its_published_parameters_in_16_bits() -> None:
         ("Qwen/Qwen3-30B-A3B", "bf16", 56.88),
     ],
 )
-def test_loaded_weights_are_within_one_percent_of_what_an_engine_printed(name: str, form: str, gib: float) -> None:
+def test_loaded_weights_are_within_one_percent_of_what_an_engine_printed(
+    name: str, form: str, gib: float
+) -> None:
     assert weights.footprint(model(name), form, Layout()).resident_bytes / GIB == pytest.approx(gib, rel=0.01)
 
 

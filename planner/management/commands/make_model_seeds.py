@@ -39,11 +39,15 @@ def seed(folder: Path) -> dict[str, Any]:
                 "not_sized": not_sized,
                 "parameters": whole(row["params_total"]) or (int(count["parameters"]) if count else None),
                 "parameters_active": whole(row["params_active"]),
-                "parameters_published_source": f"{count['source']}, {count['source_date']}" if count else None,
+                "parameters_published_source": f"{count['source']}, {count['source_date']}"
+                if count
+                else None,
                 "max_position": architecture.max_position if architecture else whole(row["max_position"]),
                 "licence": row["licence"] or None,
                 "source": row["source"],
-                "architecture": architecture.model_dump(mode="json", exclude_defaults=True) if architecture else None,
+                "architecture": architecture.model_dump(mode="json", exclude_defaults=True)
+                if architecture
+                else None,
             }
         )
     spellings = {row["model"]: row["hf_id"] for row in rows_of(facts / "model_names.csv") if row["hf_id"]}
@@ -61,10 +65,14 @@ class Command(BaseCommand):
     help = "Write the shipped model architectures from the folder of facts."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--from", dest="folder", type=Path, required=True, help="folder that holds facts/")
+        parser.add_argument(
+            "--from", dest="folder", type=Path, required=True, help="folder that holds facts/"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         content = seed(options["folder"])
         TARGET.write_text(text(content), encoding="utf-8")
         sized = sum(1 for model in content["models"] if model["architecture"])
-        self.stdout.write(f"{len(content['models'])} models, {sized} sized, {len(content['spellings'])} spellings")
+        self.stdout.write(
+            f"{len(content['models'])} models, {sized} sized, {len(content['spellings'])} spellings"
+        )
