@@ -8,6 +8,8 @@ import time
 
 import redis
 from django.conf import settings
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 KEPT_S = 5.0
 TIMEOUT_S = 0.2
@@ -40,7 +42,7 @@ def _ask() -> bool:
             settings.CELERY_BROKER_URL,
             socket_timeout=TIMEOUT_S,
             socket_connect_timeout=TIMEOUT_S,
-            retry=None,
+            retry=Retry(NoBackoff(), 0),
         )
         try:
             return bool(client.ping())
