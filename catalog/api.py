@@ -105,7 +105,9 @@ def _row(offer: Offer, rates: dict[str, Decimal]) -> PriceRow:
         provider=offer.provider_id,
         sku=offer.sku,
         region=offer.region,
-        kind=offer.tier_detail if offer.tier in ("reserved", "community") and offer.tier_detail else offer.tier,
+        kind=offer.tier_detail
+        if offer.tier in ("reserved", "community") and offer.tier_detail
+        else offer.tier,
         tier=offer.tier,
         tier_detail=offer.tier_detail,
         accelerator=offer.accelerator_id,

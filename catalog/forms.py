@@ -66,7 +66,9 @@ class AcceleratorFilterForm(FilterForm):
     vendor = forms.ChoiceField(label=_("Vendor"), required=False)
     device_class = forms.ChoiceField(label=_("Class"), required=False)
     memory_family = forms.ChoiceField(label=_("Memory kind"), required=False)
-    memory_min = forms.FloatField(label=_("Memory at least, GiB"), required=False, min_value=0, max_value=10_000)
+    memory_min = forms.FloatField(
+        label=_("Memory at least, GiB"), required=False, min_value=0, max_value=10_000
+    )
     form_factor = forms.ChoiceField(label=_("Form factor"), required=False)
     runs = forms.ChoiceField(label=_("Matrix units run"), required=False)
 
@@ -103,8 +105,10 @@ class AcceleratorFilterForm(FilterForm):
 
 class OfferFilterForm(FilterForm):
     SORTS: ClassVar[dict[str, Any]] = {
-        "price": "usd_per_hour", "gpu_price": "usd_per_gpu_hour", "gpus": "gpu_count", "provider": "provider_id",
-        "sku": "sku", "region": "region", "accelerator": "accelerator_id", "age": "confirmed_on", "vcpu": "vcpu",
+        "price": "usd_per_hour", "gpu_price": "usd_per_gpu_hour", "gpus": "gpu_count",
+        "provider": "provider_id",
+        "sku": "sku", "region": "region", "accelerator": "accelerator_id", "age": "confirmed_on",
+        "vcpu": "vcpu",
         "ram": "ram_gib",
     }  # fmt: skip
     DEFAULT_SORT = "gpu_price"
@@ -146,8 +150,8 @@ class OfferFilterForm(FilterForm):
             )
         offers = _with_usd(offers, rates)
         name, downwards = self.sort
-        column = F(self.SORTS[name])
-        order = column.desc(nulls_last=True) if downwards else column.asc(nulls_last=True)
+        sorted_by = F(self.SORTS[name])
+        order = sorted_by.desc(nulls_last=True) if downwards else sorted_by.asc(nulls_last=True)
         return offers.order_by(order, "pk")
 
 
@@ -157,7 +161,11 @@ def _with_usd(offers: OfferQuerySet, rates: dict[str, ExchangeRate]) -> OfferQue
     digits = DecimalField(max_digits=20, decimal_places=6)
     cases = [When(current_price__unit="hour", current_price__currency="USD", then=amount)]
     cases += [
-        When(current_price__unit="hour", current_price__currency=currency, then=amount / Value(rate.per_usd, digits))
+        When(
+            current_price__unit="hour",
+            current_price__currency=currency,
+            then=amount / Value(rate.per_usd, digits),
+        )
         for currency, rate in rates.items()
         if currency != "USD"
     ]

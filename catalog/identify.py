@@ -23,8 +23,37 @@ HINTS = Path(__file__).parent / "seeds" / "provider_cards.json"
 NAME_LENGTH_MAXIMUM = 200
 
 IGNORED = frozenset(
-    "nvidia amd google aws huawei geforce tesla instinct gpu gpus graphics card tensor core cores edition generation gen "
-    "accelerator accelerators with and the of high freq frequency vram memory".split()
+    [
+        "nvidia",
+        "amd",
+        "google",
+        "aws",
+        "huawei",
+        "geforce",
+        "tesla",
+        "instinct",
+        "gpu",
+        "gpus",
+        "graphics",
+        "card",
+        "tensor",
+        "core",
+        "cores",
+        "edition",
+        "generation",
+        "gen",
+        "accelerator",
+        "accelerators",
+        "with",
+        "and",
+        "the",
+        "of",
+        "high",
+        "freq",
+        "frequency",
+        "vram",
+        "memory",
+    ]
 )
 """Words that never tell one card from another."""
 
@@ -40,12 +69,14 @@ EDITIONS = {
     "ws": "workstation",
 }  # fmt: skip
 
-OTHER_CARDS = frozenset("laptop mobile notebook maxq sff lhr".split())
+OTHER_CARDS = frozenset(["laptop", "mobile", "notebook", "maxq", "sff", "lhr"])
 """Words of another product with the same number; such a name is unknown until the product is in the seed."""
 
 FRACTION = re.compile(r"(?<![\d/])1\s*/\s*(\d{1,2})(?![\d/])")
 MIG = re.compile(r"(?<![\w.])(\d)g[. ](\d{1,3})\s*gb(?![\w.])")
-COUNT = re.compile(r"(?<![\w.])(?:(\d{1,3})\s*[x×](?![\w.])|[x×]\s*(\d{1,3})(?![\w.])|(\d{1,3})[x×](?=[a-z]))")
+COUNT = re.compile(
+    r"(?<![\w.])(?:(\d{1,3})\s*[x×](?![\w.])|[x×]\s*(\d{1,3})(?![\w.])|(\d{1,3})[x×](?=[a-z]))"
+)
 MEMORY = re.compile(r"(?<![\w.])(\d{1,3}(?:\.\d+)?)\s*(?:gib|gb|g)(?![\w.])")
 MEMORY_MIB = re.compile(r"(?<![\w.])(\d{4,6})\s*(?:mib|mb)(?![\w.])")
 MEMORY_KIND = re.compile(r"(?<![\w.])(hbm\d?e?|gddr\d?x?|lpddr\dx?)(?![\w.])")
@@ -110,7 +141,11 @@ def identify(name: str, provider: str | None = None, memory_gib: float | None = 
     names = tuple(card.name for card in cards)
     if len(names) == 1:
         return Identification(
-            name=name, status="resolved", canonical=names[0], fraction=reading.slice_of, reason="one_card_fits"
+            name=name,
+            status="resolved",
+            canonical=names[0],
+            fraction=reading.slice_of,
+            reason="one_card_fits",
         )
     return Identification(
         name=name, status="ambiguous", candidates=names, fraction=reading.slice_of, reason="several_cards_fit"
@@ -192,7 +227,9 @@ def _read(name: str) -> _Reading:
 @cache
 def _aliases() -> dict[str, AcceleratorFact]:
     """Whole spellings that the words alone would misread (``GH200 480GB`` tells the host's memory)."""
-    return {_squeezed(alias): fact for fact in accelerators().values() for alias in (fact.name, *fact.aliases)}
+    return {
+        _squeezed(alias): fact for fact in accelerators().values() for alias in (fact.name, *fact.aliases)
+    }
 
 
 @cache
@@ -229,7 +266,9 @@ def _narrowed(
 ) -> tuple[AcceleratorFact, ...]:
     kept = [card for card in cards if _form_fits(card, reading.form)]
     if reading.quadro:
-        kept = [card for card in kept if card.architecture in ("Turing", "Pascal", "Volta") or "RTXA" in card.name]
+        kept = [
+            card for card in kept if card.architecture in ("Turing", "Pascal", "Volta") or "RTXA" in card.name
+        ]
     if reading.blackwell:
         kept = [card for card in kept if card.architecture.startswith("Blackwell")]
     if reading.edition is not None:

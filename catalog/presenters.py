@@ -11,12 +11,13 @@ from django.db.models import Count, Max
 from django.utils.translation import gettext_lazy as _
 
 from catalog import wording
-from catalog.facts import RATES, AcceleratorFact
+from catalog.facts import RATES, AcceleratorFact, Rate
 from catalog.models import BillingTerms, Offer, Price, Refresh, RefreshStatus
 from catalog.services import refresh_is_running
 from catalog.sources import Source
 
 GIB = 1024**3
+SHOWN_RATES: tuple[Rate, ...] = ("bf16", "fp8", "int8", "fp4")
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def accelerator_row(fact: AcceleratorFact) -> dict[str, Any]:
         "fact": fact,
         "memory_gib": _scaled(fact.memory_bytes, GIB),
         "bandwidth": _scaled(fact.bandwidth_bytes_per_s, 1e9),
-        "rates": [_rate(fact, rate) for rate in ("bf16", "fp8", "int8", "fp4")],
+        "rates": [_rate(fact, rate) for rate in SHOWN_RATES],
         "link": wording.say(wording.LINKS, fact.link) if fact.link != "unknown" else None,
         "link_rate": _scaled(fact.link_bytes_per_s, 1e9),
         "power": _number(fact.tdp_w),
@@ -61,8 +62,8 @@ def accelerator_row(fact: AcceleratorFact) -> dict[str, Any]:
     }
 
 
-def _rate(fact: AcceleratorFact, rate: str) -> dict[str, Any]:
-    known = fact.dense_rates.get(rate)  # type: ignore[call-overload]
+def _rate(fact: AcceleratorFact, rate: Rate) -> dict[str, Any]:
+    known = fact.dense_rates.get(rate)
     return {
         "label": wording.RATES[rate],
         "text": _scaled(known, 1e12),
@@ -72,54 +73,64 @@ def _rate(fact: AcceleratorFact, rate: str) -> dict[str, Any]:
 
 def fact_groups(fact: AcceleratorFact) -> list[FactGroup]:
     """Everything that is known of an accelerator, with the source of each group."""
-
-    def line(group: str, label: wording.Text, text: Any, unit: str = "") -> Fact:
-        return Fact(label, text, unit, fact.sources.get(group, ""), fact.is_unverified(group))
-
-    rates = []
-    for rate in RATES:
-        text: wording.Text | None = _scaled(fact.dense_rates.get(rate), 1e12)
-        unit = "TOP/s" if rate == "int8" else "TFLOP/s"
-        if rate in fact.not_run:
-            text, unit = _("not run by its matrix units"), ""
-        rates.append(line("flops", wording.RATES[rate], text, unit))
     return [
-        FactGroup(
-            _("Memory"),
-            [
-                line("memory", _("as sold"), _number(fact.memory_gb), "GB"),
-                line("memory", _("as the driver reports it"), _number(fact.smi_mib, 7), "MiB"),
-                line("engine_total", _("as a serving engine sees it"), _number(fact.engine_total_mib, 7), "MiB"),
-                line("memory", _("kind"), fact.memory_kind),
-                line("bandwidth", _("bandwidth"), _scaled(fact.bandwidth_bytes_per_s, 1e9), "GB/s"),
-            ],
-        ),
-        FactGroup(_("Dense rates, without sparsity"), rates),
-        FactGroup(
-            _("Links"),
-            [
-                line("interconnect", _("between devices"), fact.interconnect),
-                line("interconnect", _("both directions, per device"), _scaled(fact.link_bytes_per_s, 1e9), "GB/s"),
-                line("interconnect", _("with a bridge that is sold apart"), _scaled(fact.bridge_bytes_per_s, 1e9), "GB/s"),
-                line("interconnect", "PCIe", fact.pcie),
-            ],
-        ),
-        FactGroup(
-            _("Device"),
-            [
-                line("", _("vendor"), fact.vendor),
-                line("", _("architecture"), fact.architecture),
-                line("", _("compute capability or target"), fact.compute_capability),
-                line("", _("class"), wording.say(wording.DEVICE_CLASSES, fact.device_class) if fact.device_class else None),
-                line("", _("form factor"), fact.form_factor),
-                line("", _("devices on one board"), _number(fact.devices_per_board)),
-                line("tdp", _("power"), _number(fact.tdp_w), "W"),
-                line("", _("partitions"), fact.mig),
-                line("", _("year"), str(fact.year) if fact.year else None),
-                line("", _("how sure"), wording.say(wording.STATUSES, fact.status)),
-            ],
-        ),
-    ]  # fmt: skip
+        FactGroup(_("Memory"), _memory(fact)),
+        FactGroup(_("Dense rates, without sparsity"), [_dense_rate(fact, rate) for rate in RATES]),
+        FactGroup(_("Links"), _links(fact)),
+        FactGroup(_("Device"), _device(fact)),
+    ]
+
+
+def _line(
+    fact: AcceleratorFact, group: str, label: wording.Text, text: wording.Text | None, unit: str = ""
+) -> Fact:
+    return Fact(label, text, unit, fact.sources.get(group, ""), fact.is_unverified(group))
+
+
+def _memory(fact: AcceleratorFact) -> list[Fact]:
+    smi, engine = _number(fact.smi_mib, 7), _number(fact.engine_total_mib, 7)
+    return [
+        _line(fact, "memory", _("as sold"), _number(fact.memory_gb), "GB"),
+        _line(fact, "memory", _("as the driver reports it"), smi, "MiB"),
+        _line(fact, "engine_total", _("as a serving engine sees it"), engine, "MiB"),
+        _line(fact, "memory", _("kind"), fact.memory_kind),
+        _line(fact, "bandwidth", _("bandwidth"), _scaled(fact.bandwidth_bytes_per_s, 1e9), "GB/s"),
+    ]
+
+
+def _dense_rate(fact: AcceleratorFact, rate: Rate) -> Fact:
+    if rate in fact.not_run:
+        return _line(fact, "flops", wording.RATES[rate], _("not run by its matrix units"))
+    unit = "TOP/s" if rate == "int8" else "TFLOP/s"
+    return _line(fact, "flops", wording.RATES[rate], _scaled(fact.dense_rates.get(rate), 1e12), unit)
+
+
+def _links(fact: AcceleratorFact) -> list[Fact]:
+    rate, bridge = _scaled(fact.link_bytes_per_s, 1e9), _scaled(fact.bridge_bytes_per_s, 1e9)
+    lines = [
+        _line(fact, "interconnect", _("between devices"), fact.interconnect),
+        _line(fact, "interconnect", _("both directions, per device"), rate, "GB/s"),
+        _line(fact, "interconnect", "PCIe", fact.pcie),
+    ]
+    if bridge is not None:
+        lines.insert(2, _line(fact, "interconnect", _("with a bridge that is sold apart"), bridge, "GB/s"))
+    return lines
+
+
+def _device(fact: AcceleratorFact) -> list[Fact]:
+    kind = wording.say(wording.DEVICE_CLASSES, fact.device_class) if fact.device_class else None
+    return [
+        Fact(_("vendor"), fact.vendor),
+        Fact(_("architecture"), fact.architecture),
+        Fact(_("compute capability or target"), fact.compute_capability),
+        Fact(_("class"), kind),
+        Fact(_("form factor"), fact.form_factor),
+        Fact(_("devices on one board"), _number(fact.devices_per_board)),
+        _line(fact, "tdp", _("power"), _number(fact.tdp_w), "W"),
+        Fact(_("partitions"), fact.mig),
+        Fact(_("year"), str(fact.year) if fact.year else None),
+        Fact(_("how sure"), wording.say(wording.STATUSES, fact.status)),
+    ]
 
 
 def offer_row(offer: Offer, at: datetime) -> dict[str, Any]:
@@ -149,16 +160,17 @@ def billing_facts(terms: BillingTerms | None) -> list[Fact]:
     if terms is None:
         return []
     words = terms.words
-    lines = [
+    return [
         Fact(_("billed in steps of"), _number(terms.unit_s, 7), "s"),
         Fact(_("at least"), _number(terms.minimum_s, 7), "s"),
-        Fact(_("the provider's month"), _number(float(terms.month_hours)) if terms.month_hours else None, "h"),
+        Fact(
+            _("the provider's month"), _number(float(terms.month_hours)) if terms.month_hours else None, "h"
+        ),
         Fact(_("spot"), words.get("spot")),
         Fact(_("notice before an interruption"), words.get("spot_notice")),
         Fact(_("commitments"), words.get("reserved")),
         Fact(_("fabric between machines"), words.get("fabric")),
     ]
-    return lines
 
 
 def source_row(source: Source, at: datetime) -> dict[str, Any]:
@@ -176,14 +188,18 @@ def source_row(source: Source, at: datetime) -> dict[str, Any]:
         "running": running,
         "last": None if last is None else run_row(last, at),
         "good": None if good is None else run_row(good, at),
-        "age_hours": None if good is None or good.finished_at is None else int((at - good.finished_at).total_seconds() // 3600),
+        "age_hours": None
+        if good is None or good.finished_at is None
+        else int((at - good.finished_at).total_seconds() // 3600),
         "offers": Offer.objects.filter(provider=source.provider).current().count(),
     }
 
 
 def run_row(run: Refresh, at: datetime) -> dict[str, Any]:
     end = run.finished_at or at
-    refused = [{"words": wording.say(wording.REFUSED, code), "count": count} for code, count in run.refused.items()]
+    refused = [
+        {"words": wording.say(wording.REFUSED, code), "count": count} for code, count in run.refused.items()
+    ]
     return {
         "run": run,
         "reason": wording.say(wording.RUN_REASONS, run.reason) if run.reason else "",
@@ -195,10 +211,10 @@ def run_row(run: Refresh, at: datetime) -> dict[str, Any]:
 
 def shipped_sources() -> list[dict[str, Any]]:
     """The documents that the shipped prices were read from, with how many and how new."""
-    found = (
-        Price.objects.filter(refresh__isnull=True)
+    return [
+        dict(row)
+        for row in Price.objects.filter(refresh__isnull=True)
         .values("source", "licence")
         .annotate(price_count=Count("pk"), newest=Max("observed_on"))
         .order_by("-price_count")
-    )
-    return list(found)
+    ]

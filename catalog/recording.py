@@ -57,7 +57,9 @@ class Observation:
         return offer_key(self.provider, self.sku, self.region, self.tier, self.tier_detail, count)
 
     def offer_fields(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in OFFER_FIELDS} | {"accelerator_id": self.accelerator or None}
+        return {name: getattr(self, name) for name in OFFER_FIELDS} | {
+            "accelerator_id": self.accelerator or None
+        }
 
     def price_key(self) -> tuple[Any, ...]:
         """What makes two readings one price row."""
@@ -65,7 +67,8 @@ class Observation:
 
 
 OFFER_FIELDS = (
-    "accelerator_as_written", "gpu_count", "gpu_fraction", "gpu_memory_gib", "vcpu", "ram_gib", "sold_per_gpu",
+    "accelerator_as_written", "gpu_count", "gpu_fraction", "gpu_memory_gib", "vcpu", "ram_gib",
+    "sold_per_gpu",
     "fabric", "spec_source", "not_comparable", "not_comparable_detail", "note",
 )  # fmt: skip
 """Facts of the machine that a newer observation may correct."""
@@ -118,7 +121,9 @@ def record(observations: Iterable[Observation], at: datetime, refresh: Refresh |
     Offer.objects.bulk_create(new, batch_size=CHUNK)
     done.offers_added = len(new)
     known.update({offer.key: offer for offer in new})
-    history = _history({known[key].pk for key in by_key} - {offer.pk for offer in new}) if refresh is None else {}
+    history = (
+        _history({known[key].pk for key in by_key} - {offer.pk for offer in new}) if refresh is None else {}
+    )
 
     additions: list[Price] = []
     corrected: list[Offer] = []
@@ -147,7 +152,9 @@ def _point_at_newest(additions: list[Price]) -> None:
             offer.confirmed_on = price.observed_on
             offer.gone_since = None
             moved[offer.pk] = offer
-    Offer.objects.bulk_update(moved.values(), ["current_price", "confirmed_on", "gone_since"], batch_size=CHUNK)
+    Offer.objects.bulk_update(
+        moved.values(), ["current_price", "confirmed_on", "gone_since"], batch_size=CHUNK
+    )
 
 
 def _mark_seen(offers: list[Offer], refresh: Refresh | None) -> None:

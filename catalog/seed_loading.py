@@ -68,7 +68,9 @@ def load_seeds(at: datetime, folder: Path = SEEDS) -> SeedReport:
         _load_table(report, Provider, "providers", folder, ("slug",))
         _load_table(report, Region, "regions", folder, ("provider_id", "code"))
         _load_table(report, BillingTerms, "billing", folder, ("provider_id",))
-        _load_table(report, StoragePrice, "storage", folder, ("provider_id", "region", "kind", "name", "from_gb"))
+        _load_table(
+            report, StoragePrice, "storage", folder, ("provider_id", "region", "kind", "name", "from_gb")
+        )
         _load_table(report, EgressTier, "egress", folder, ("provider_id", "region", "from_gb"))
         _load_table(report, ExchangeRate, "exchange", folder, ("on", "currency"))
         _load_offers(report, folder, at)
@@ -88,8 +90,12 @@ def _rows(folder: Path, name: str) -> list[dict[str, Any]]:
 def _load_accelerators(report: SeedReport) -> None:
     facts = accelerators()
     known = dict(Accelerator.objects.values_list("name", "vendor"))
-    changed = [Accelerator(name=f.name, vendor=f.vendor) for f in facts.values() if known.get(f.name) != f.vendor]
-    Accelerator.objects.bulk_create(changed, update_conflicts=True, unique_fields=["name"], update_fields=["vendor"])
+    changed = [
+        Accelerator(name=f.name, vendor=f.vendor) for f in facts.values() if known.get(f.name) != f.vendor
+    ]
+    Accelerator.objects.bulk_create(
+        changed, update_conflicts=True, unique_fields=["name"], update_fields=["vendor"]
+    )
     report.read["accelerators"] = report.kept["accelerators"] = len(facts)
     report.changed["accelerators"] = len(changed)
 
@@ -106,8 +112,12 @@ def _load_table(
     rows = _rows(folder, name)
     for cells in rows:
         values = {
-            attname: column.to_python(cells[column.name]) for attname, column in columns.items() if column.name in cells
-        } | {"provider_id": cells["provider"] for _ in (1,) if "provider" in cells and "provider_id" in columns}
+            attname: column.to_python(cells[column.name])
+            for attname, column in columns.items()
+            if column.name in cells and not column.is_relation
+        }
+        if "provider" in cells:
+            values["provider_id"] = cells["provider"]
         fresh = model(**values)
         row = known.get(tuple(getattr(fresh, part) for part in key))
         if row is None:
@@ -131,7 +141,9 @@ def _load_offers(report: SeedReport, folder: Path, at: datetime) -> None:
     providers = set(Provider.objects.values_list("slug", flat=True))
     done = record(_observations(report, folder, providers), at)
     report.kept["offers"] = len(done.touched_ids)
-    report.changed["offers"] = done.offers_added + done.offers_corrected + done.prices_added + done.prices_confirmed
+    report.changed["offers"] = (
+        done.offers_added + done.offers_corrected + done.prices_added + done.prices_confirmed
+    )
 
 
 def _observations(report: SeedReport, folder: Path, providers: set[str]) -> Iterator[Observation]:

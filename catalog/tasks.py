@@ -9,7 +9,7 @@ from accounts.models import User
 from catalog import services
 
 
-@shared_task(name="catalog.tasks.refresh_source")
+@shared_task(name="catalog.tasks.refresh_source")  # type: ignore[untyped-decorator]
 def refresh_source(name: str, asked_by_id: int | None = None) -> str:
     asked_by = None if asked_by_id is None else User.objects.filter(pk=asked_by_id).first()
     return services.refresh(name, timezone.now(), asked_by=asked_by).status

@@ -122,7 +122,9 @@ def refresh(request: HttpRequest, name: str) -> HttpResponse:
     if name not in SOURCES:
         raise Http404
     if not broker_answers():
-        messages.error(request, _("The job queue does not answer; nothing was started. Try again in a minute."))
+        messages.error(
+            request, _("The job queue does not answer; nothing was started. Try again in a minute.")
+        )
     elif services.refresh_is_running(name, timezone.now()):
         messages.info(request, _("A refresh is running already."))
     else:
@@ -139,13 +141,19 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
     run = get_object_or_404(Refresh, pk=pk)
     action = request.POST.get("action", "")
     if action not in ("confirm", "drop"):
-        return HttpResponse(_("Say whether to confirm or to drop the run."), status=400, content_type="text/plain")
+        return HttpResponse(
+            _("Say whether to confirm or to drop the run."), status=400, content_type="text/plain"
+        )
     try:
         services.decide(run, action, user, timezone.now())
     except SourceFailure as failure:
-        messages.error(request, say(DECISION_REFUSED, failure.code))
+        messages.error(request, str(say(DECISION_REFUSED, failure.code)))
     else:
-        done = _("The run was confirmed; its prices are in force.") if action == "confirm" else _("The run was dropped.")
+        done = (
+            _("The run was confirmed; its prices are in force.")
+            if action == "confirm"
+            else _("The run was dropped.")
+        )
         messages.success(request, done)
     return redirect("catalog:source", run.source)
 

@@ -64,11 +64,13 @@ REFUSED: dict[str, Text] = {
 
 DECISION_REFUSED: dict[str, Text] = {
     "not_held": _("This run is not held any more."),
+    "pages_forgotten": _("The pages of this run are no longer kept; refresh again."),
     "newer_run_exists": _("A newer run has succeeded since; this one cannot be confirmed."),
 }
 
 RATES: dict[str, Text] = {
-    "fp32": "FP32", "tf32": "TF32", "fp16": "FP16", "bf16": "BF16", "fp8": "FP8", "int8": "INT8", "fp4": "FP4",
+    "fp32": "FP32", "tf32": "TF32", "fp16": "FP16", "bf16": "BF16", "fp8": "FP8", "int8": "INT8",
+    "fp4": "FP4",
 }  # fmt: skip
 
 DEVICE_CLASSES: dict[str, Text] = {

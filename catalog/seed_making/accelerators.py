@@ -43,7 +43,9 @@ def _accelerator(row: Row) -> dict[str, Any]:
     rates = {rate: row[f"{rate}_{'tops' if rate == 'int8' else 'tflops'}"] for rate in RATES}
     link, link_bytes, bridge_bytes = _link(row)
     bandwidth = number(row["bandwidth_gb_s"])
-    sources = {group: row[f"source_{group}"] for group in ("memory", "bandwidth", "flops", "interconnect", "tdp")}
+    sources = {
+        group: row[f"source_{group}"] for group in ("memory", "bandwidth", "flops", "interconnect", "tdp")
+    }
     sources["engine_total"] = row["source_engine_total"]
     sources = {group: spelled_out(words) for group, words in sources.items()}
     return without_unknowns(
@@ -59,7 +61,9 @@ def _accelerator(row: Row) -> dict[str, Any]:
             "memory_kind": row["memory_kind"],
             "memory_family": row["memory_family"],
             "bandwidth_bytes_per_s": None if bandwidth is None else round(bandwidth * 1e9),
-            "dense_rates": {rate: round(float(cell) * 1e12) for rate, cell in rates.items() if number(cell) is not None},
+            "dense_rates": {
+                rate: round(float(cell) * 1e12) for rate, cell in rates.items() if number(cell) is not None
+            },
             "not_run": [rate for rate, cell in rates.items() if cell == "n/a"],
             "interconnect": row["interconnect"],
             "link": link,
@@ -93,7 +97,11 @@ def _link(row: Row) -> tuple[str, int | None, int | None]:
     if "bridge" in words.lower():
         return "pcie", None, rate
     if words.startswith("NVLink"):
-        return ("nvswitch" if row["form_factor"] in ("SXM", "superchip") and _switched(row) else "nvlink"), rate, None
+        return (
+            ("nvswitch" if row["form_factor"] in ("SXM", "superchip") and _switched(row) else "nvlink"),
+            rate,
+            None,
+        )
     if words.startswith("Infinity Fabric"):
         return "infinity_fabric", rate, None
     if words == "PCIe":

@@ -12,7 +12,8 @@ from catalog.seed_making.tables import Row
 from catalog.seed_making.terms import GPU_COUNTS
 
 COLUMNS = (
-    "provider", "sku", "region", "tier", "tier_detail", "accelerator", "as_written", "gpu_count", "gpu_fraction",
+    "provider", "sku", "region", "tier", "tier_detail", "accelerator", "as_written", "gpu_count",
+    "gpu_fraction",
     "gpu_memory_gib", "vcpu", "ram_gib", "sold_per_gpu", "fabric", "spec_source",
     "not_comparable", "not_comparable_detail", "note", "amount", "currency", "unit", "observed_on",
     "observed_precision", "effective_from", "estimated", "floor", "source", "licence",
@@ -37,7 +38,9 @@ REASONS = (
 """How the table words a reason, and the code that the product uses."""
 
 
-def offer_rows(table: Iterable[Row], pages: Iterable[Row], azure_sizes: dict[str, Row]) -> tuple[list[Row], Counter[str]]:
+def offer_rows(
+    table: Iterable[Row], pages: Iterable[Row], azure_sizes: dict[str, Row]
+) -> tuple[list[Row], Counter[str]]:
     """All observations, sorted, and a count of what happened to the rows."""
     table = list(table)
     report: Counter[str] = Counter()
@@ -58,7 +61,7 @@ def offer_rows(table: Iterable[Row], pages: Iterable[Row], azure_sizes: dict[str
 
 
 def _skus_of_several_cards(table: list[Row]) -> set[tuple[str, str]]:
-    """A host type to which different cards are attached (``n1-highmem-8``) does not name the machine alone."""
+    """A host type to which several cards are attached (``n1-highmem-8``) does not name the machine."""
     cards: dict[tuple[str, str], set[str]] = defaultdict(set)
     for row in table:
         cards[row["provider_id"], row["sku"]].add(row["gpu"])
@@ -139,7 +142,10 @@ def _reason(words: str) -> tuple[str, str]:
         return "", ""
     for start, code in REASONS:
         if words.startswith(start):
-            return code, words.removeprefix(start).strip() if code in ("ambiguous_accelerator", "memory_contradicts") else ""
+            return code, words.removeprefix(start).strip() if code in (
+                "ambiguous_accelerator",
+                "memory_contradicts",
+            ) else ""
     raise ValueError(f"no code for the reason: {words}")
 
 
@@ -159,7 +165,9 @@ def _by_count(observation: Row) -> list[Row]:
     counts = GPU_COUNTS.get(observation["provider"], [1])
     if observation["provider"] in ONE_AT_A_TIME or observation["floor"] or observation["not_comparable"]:
         counts = [1]
-    counts = [count for count in counts if count <= DEVICES_OF_ONE_MACHINE.get(observation["accelerator"], count)]
+    counts = [
+        count for count in counts if count <= DEVICES_OF_ONE_MACHINE.get(observation["accelerator"], count)
+    ]
     per_gpu = Decimal(observation["amount"])
     return [
         observation
@@ -169,7 +177,7 @@ def _by_count(observation: Row) -> list[Row]:
     ]
 
 
-# --- The newest list prices -----------------------------------------------------------------------------------
+# --- The newest list prices --------------------------------------------------------------------------------
 
 ITEM_CARDS = {
     ("oci", "GPU A100 v2"): "A100-SXM4-80GB",
@@ -211,7 +219,8 @@ def _of_page(row: Row, sold: dict[str, set[str]]) -> list[Row]:
         observed_on, precision = f"{match[1]}-01", "before this day"
     tier, tier_detail = {
         "on_demand": ("on_demand", ""), "on_demand_list": ("on_demand", ""), "spot": ("spot", ""),
-        "reserved_from": ("reserved", "from"), "community": ("community", "community"), "secure": ("on_demand", "secure"),
+        "reserved_from": ("reserved", "from"), "community": ("community", "community"),
+        "secure": ("on_demand", "secure"),
     }[row["tier"]]  # fmt: skip
     per_gpu = row["unit"] == "gpu-hour"
     stated = [int(row["gpu_count_per_node"])] if row["gpu_count_per_node"] else None
@@ -267,25 +276,30 @@ def _card_of_page(provider: str, item: str, sold: set[str]) -> tuple[str, str, s
     return "", code, "|".join(answer.candidates)
 
 
-# --- One price a day ------------------------------------------------------------------------------------------
+# --- One price a day ---------------------------------------------------------------------------------------
 
 
 def _one_per_day(found: list[Row], report: Counter[str]) -> list[Row]:
-    """Of several prices of one machine on one day the highest is kept: a plan must not promise the lower one."""
+    """Of several prices of a machine on one day the highest is kept: a plan must not promise the lower."""
     kept: dict[tuple[str, ...], Row] = {}
     for row in found:
         full = {column: row.get(column, "") for column in COLUMNS}
         key = tuple(
             full[column]
             for column in (
-                "provider", "sku", "region", "tier", "tier_detail", "gpu_count", "observed_on", "effective_from", "source"
+                "provider", "sku", "region", "tier", "tier_detail", "gpu_count", "observed_on",
+                "effective_from", "source",
             )
         )  # fmt: skip
         other = kept.get(key)
         if other is None:
             kept[key] = full
             continue
-        report["merged: same machine, day and source" if other["amount"] == full["amount"] else "merged: highest of several"] += 1
+        report[
+            "merged: same machine, day and source"
+            if other["amount"] == full["amount"]
+            else "merged: highest of several"
+        ] += 1
         if Decimal(full["amount"]) > Decimal(other["amount"]):
             kept[key] = full
     return [kept[key] for key in sorted(kept)]

@@ -18,16 +18,18 @@ GIB = 1024**3
 GB = 10**9
 
 UNIT_SECONDS = {
-    "aws": 1, "lambda": 60, "runpod": 1, "vast": 1, "hyperstack": 60, "vultr": 3600, "scaleway": 60, "ovh": 3600,
-    "together": 3600, "sakura": 3600, "modal": 1,
+    "aws": 1, "lambda": 60, "runpod": 1, "vast": 1, "hyperstack": 60, "vultr": 3600, "scaleway": 60,
+    "ovh": 3600, "together": 3600, "sakura": 3600, "modal": 1,
 }  # fmt: skip
 """From the cells of ``granularity`` that name a billing unit; "hourly rates" and "generated text" do not."""
 MINIMUM_SECONDS = {"aws": 60}
 SPOT_NOTICE_SECONDS = {"aws": 120}
 GPU_COUNTS: dict[str, list[int]] = {
-    "aws": [1, 2, 4, 8], "gcp": [1, 2, 4, 8, 16], "azure": [1, 2, 4, 8], "oci": [1, 2, 4, 8], "coreweave": [1, 4, 8],
+    "aws": [1, 2, 4, 8], "gcp": [1, 2, 4, 8, 16], "azure": [1, 2, 4, 8], "oci": [1, 2, 4, 8],
+    "coreweave": [1, 4, 8],
     "lambda": [1, 2, 4, 8], "runpod": [1, 2, 4, 8], "nebius": [1, 2, 4, 8], "hyperstack": [1, 2, 4, 8],
-    "verda": [1, 2, 4, 8], "tensordock": [1, 2, 4, 8], "digitalocean": [1, 8], "ovh": [1, 2, 4], "together": [8],
+    "verda": [1, 2, 4, 8], "tensordock": [1, 2, 4, 8], "digitalocean": [1, 8], "ovh": [1, 2, 4],
+    "together": [8],
     "paperspace": [1, 2, 4, 8], "modal": [1, 2, 4, 8], "vast": [1, 2, 4, 8, 16],
 }  # fmt: skip
 """From ``gpus_per_node``; "any count" is set down as its powers of two, which lose no layout.
@@ -35,8 +37,8 @@ GPU_COUNTS: dict[str, list[int]] = {
 Counts that hold for one card of the provider only (Hyperstack's 10) are left out."""
 
 WORDS = (
-    "granularity", "minimum", "spot", "spot_notice", "reserved", "egress_per_gb", "block_gb_month", "object_gb_month",
-    "currency", "regions", "gpus_per_node", "fabric", "month_hours", "verification",
+    "granularity", "minimum", "spot", "spot_notice", "reserved", "egress_per_gb", "block_gb_month",
+    "object_gb_month", "currency", "regions", "gpus_per_node", "fabric", "month_hours", "verification",
 )  # fmt: skip
 
 
@@ -102,7 +104,8 @@ def _billing(row: Row) -> dict[str, Any]:
 
 
 DEFAULT_STORAGE = {
-    ("gcp", "pd-balanced"), ("crusoe", "Persistent disk"), ("nebius", "Block erasure coded"), ("vultr", "NVMe block"),
+    ("gcp", "pd-balanced"), ("crusoe", "Persistent disk"), ("nebius", "Block erasure coded"),
+    ("vultr", "NVMe block"),
     ("coreweave", "Distributed File Storage"), ("hyperstack", "Cloud-SSD"), ("oci", "Block volume"),
     ("runpod", "Network volume"),
 }  # fmt: skip
@@ -118,23 +121,46 @@ def _part(words: str, *labels: str) -> str:
 
 
 def storage_rows(pages: Iterable[Row], billing: Iterable[Row]) -> list[dict[str, Any]]:
-    found = [_storage(row) for row in pages if row["kind"] in ("block", "file", "object") and "VPU" not in row["unit"]]
+    found = [
+        _storage(row)
+        for row in pages
+        if row["kind"] in ("block", "file", "object") and "VPU" not in row["unit"]
+    ]
     sources = {row["provider_id"]: row for row in billing}
     aws, azure = sources["aws"], sources["azure"]
     object_note = "S3 price list as of 2022-07"
     found += [
-        _storage_of_billing(aws, "block", "gp3", "us-east-1", "0.08", label="gp3", default=True, note="from published examples"),
+        _storage_of_billing(
+            aws,
+            "block",
+            "gp3",
+            "us-east-1",
+            "0.08",
+            label="gp3",
+            default=True,
+            note="from published examples",
+        ),
         *(
-            _storage_of_billing(aws, "object", "S3 Standard", "", price, low, high, label="S3", note=object_note)
+            _storage_of_billing(
+                aws, "object", "S3 Standard", "", price, low, high, label="S3", note=object_note
+            )
             for price, low, high in (("0.023", 0, 51200), ("0.022", 51200, 512000), ("0.021", 512000, None))
         ),
         _storage_of_billing(
-            azure, "block", "Standard SSD", "eastus", "0.075", label="disk", default=True,
+            azure,
+            "block",
+            "Standard SSD",
+            "eastus",
+            "0.075",
+            label="disk",
+            default=True,
             note="billed by size step (E4: 32 GiB)",
         ),
         _storage_of_billing(azure, "object", "Hot LRS", "eastus", "0.018", 0, 51200, label="object"),
     ]
-    return sorted(found, key=lambda row: (row["provider"], row["kind"], row["name"], float(row.get("from_gb", 0))))
+    return sorted(
+        found, key=lambda row: (row["provider"], row["kind"], row["name"], float(row.get("from_gb", 0)))
+    )
 
 
 def _storage(row: Row) -> dict[str, Any]:
@@ -188,7 +214,9 @@ def egress_rows(pages: Iterable[Row], billing: Iterable[Row]) -> list[dict[str, 
     sources = {row["provider_id"]: row for row in billing}
     listed = {(row["provider"], row["item"]): row for row in pages if row["kind"] == "egress"}
 
-    def step(row: Row, price: str, low: int = 0, high: int | None = None, note: str = "", region: str = "") -> dict:
+    def step(
+        row: Row, price: str, low: int = 0, high: int | None = None, note: str = "", region: str = ""
+    ) -> dict[str, Any]:
         return without_unknowns(
             {
                 "provider": row.get("provider_id") or row["provider"],
@@ -211,7 +239,11 @@ def egress_rows(pages: Iterable[Row], billing: Iterable[Row]) -> list[dict[str, 
         step(sources["azure"], "0.087", 0, 10240, first_paid),
         step(listed["gcp", "Internet egress (first tier)"], "0.12", 0, 1024, "first step, worldwide"),
         step(sources["oci"], "0", 0, 10240),
-        step(listed["vultr", "Egress beyond plan allowance"], "0.01", note="the plan's allowance is not subtracted"),
+        step(
+            listed["vultr", "Egress beyond plan allowance"],
+            "0.01",
+            note="the plan's allowance is not subtracted",
+        ),
         step(listed["ovh", "Egress outside Asia-Pacific"], "0", note="outside Asia-Pacific"),
         step(sources["sakura"], "0") | {"source": sources["sakura"]["source"]},
     ]

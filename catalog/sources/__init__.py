@@ -26,7 +26,5 @@ class Source:
 
 
 SOURCES: dict[str, Source] = {
-    "azure": Source(
-        "azure", azure.PROVIDER, azure.TITLE, azure.DEFAULT_BASE_URL, azure.fetch, azure.parse
-    ),
+    "azure": Source("azure", azure.PROVIDER, azure.TITLE, azure.DEFAULT_BASE_URL, azure.fetch, azure.parse),
 }

@@ -165,14 +165,16 @@ def _quotes(item: Item, on: date) -> Iterator[Quote | Refused]:
         return
     spot = "spot" in f"{item.skuName} {item.meterName}".casefold().split()
     common: dict[str, Any] = {
-        "sku": sku, "region": item.armRegionName or "", "currency": item.currencyCode, "effective_from": begins,
+        "sku": sku, "region": item.armRegionName or "", "currency": CURRENCY, "effective_from": begins,
         **_machine(size),
     }  # fmt: skip
     yield Quote(tier="spot" if spot else "on_demand", amount=amount, **common)
     if spot or not isinstance(item.savingsPlan, list):
         return
     for plan in item.savingsPlan:
-        years = {"1 Year": "savings_1y", "3 Years": "savings_3y"}.get(str(plan.get("term")) if isinstance(plan, dict) else "")
+        years = {"1 Year": "savings_1y", "3 Years": "savings_3y"}.get(
+            str(plan.get("term")) if isinstance(plan, dict) else ""
+        )
         planned = _price(plan.get("retailPrice")) if years else None
         if years and isinstance(planned, Decimal):
             yield Quote(tier="reserved", tier_detail=years, amount=planned, **common)

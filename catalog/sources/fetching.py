@@ -56,7 +56,7 @@ class Deadline:
 
 
 def open_client(limits: Limits) -> httpx2.Client:
-    """A client that goes where it is told only: no redirects, no proxies or credentials of the environment."""
+    """A client that goes only where it is told: no redirects, nothing taken from the environment."""
     return httpx2.Client(
         timeout=httpx2.Timeout(limits.silence_s, connect=5.0),
         follow_redirects=False,
@@ -98,7 +98,10 @@ def _attempt(client: httpx2.Client, url: str, limits: Limits, deadline: Deadline
     with client.stream("GET", url) as response:
         status = response.status_code
         if status == 429 or status in RETRIED:
-            raise _Again(SourceFailure("refused_us" if status == 429 else "server_error", str(status)), _asked(response))
+            raise _Again(
+                SourceFailure("refused_us" if status == 429 else "server_error", str(status)),
+                _asked(response),
+            )
         if 300 <= status < 400:
             raise SourceFailure("redirected", str(status))
         if status != 200:
@@ -131,13 +134,13 @@ def _decoded(response: httpx2.Response, limit_bytes: int) -> Iterator[bytes]:
     """Decompress piece by piece, so that a small body cannot become a large one unseen."""
     coding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if coding in ("", "identity"):
-        yield from response.iter_raw(65536)
+        yield from response.iter_raw()
         return
     if coding not in ("gzip", "x-gzip"):
         raise SourceFailure("unreadable", f"coding {coding[:40]}")
     stream = zlib.decompressobj(wbits=31)
     try:
-        for piece in response.iter_raw(65536):
+        for piece in response.iter_raw():
             yield stream.decompress(piece, limit_bytes + 1)
             if stream.unconsumed_tail:
                 raise SourceFailure("too_large", f"> {limit_bytes} bytes")

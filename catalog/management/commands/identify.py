@@ -11,7 +11,9 @@ from catalog.identify import identify
 
 
 class Command(BaseCommand):
-    help = "Which accelerator each NAME means: resolved, ambiguous (with candidates) or unknown. Never a guess."
+    help = (
+        "Which accelerator each NAME means: resolved, ambiguous (with candidates) or unknown. Never a guess."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("names", nargs="+", metavar="NAME")

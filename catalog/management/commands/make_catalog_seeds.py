@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from catalog.facts import accelerators
 from catalog.seed_making import offers, terms
 from catalog.seed_making.accelerators import accelerator_rows
-from catalog.seed_making.tables import Row, read_rows, write_csv, write_json, without_unknowns
+from catalog.seed_making.tables import Row, read_rows, without_unknowns, write_csv, write_json
 
 SEEDS = Path(__file__).resolve().parents[2] / "seeds"
 
@@ -33,16 +33,28 @@ class Command(BaseCommand):
         billing, pages, providers = (
             read(f"prices/{name}.csv") for name in ("billing", "pages_2026", "providers")
         )
-        self._write("accelerators", "Accelerators, per device", accelerator_rows(read("facts/accelerators.csv")))
+        self._write(
+            "accelerators", "Accelerators, per device", accelerator_rows(read("facts/accelerators.csv"))
+        )
         accelerators.cache_clear()
         cards = _provider_cards(read("facts/accelerator_spellings.csv"), providers)
-        self._write("provider_cards", "Variants of a family that a provider is known to rent", cards, key="cards")
+        self._write(
+            "provider_cards", "Variants of a family that a provider is known to rent", cards, key="cards"
+        )
         self._write("providers", "Providers", terms.provider_rows(providers))
         self._write("regions", "Regions with place names", terms.region_rows(read("prices/regions.csv")))
-        self._write("billing", "How providers charge; an absent field is unknown", terms.billing_rows(billing))
+        self._write(
+            "billing", "How providers charge; an absent field is unknown", terms.billing_rows(billing)
+        )
         self._write("storage", "Storage per GB and month", terms.storage_rows(pages, billing))
-        self._write("egress", "Data to the internet by steps of a month's volume", terms.egress_rows(pages, billing))
-        self._write("exchange", "Units of a currency for one US dollar", terms.exchange_rows(read("prices/fx_2026.csv")))
+        self._write(
+            "egress", "Data to the internet by steps of a month's volume", terms.egress_rows(pages, billing)
+        )
+        self._write(
+            "exchange",
+            "Units of a currency for one US dollar",
+            terms.exchange_rows(read("prices/fx_2026.csv")),
+        )
         sizes = read("prices/azure_vm_sizes.csv")
         gpu_sizes = [_azure_size(row) for row in sizes if row["kind"] == "gpu"]
         other = sorted(row["sku"] for row in sizes if row["kind"] != "gpu")
@@ -85,6 +97,11 @@ def _provider_cards(spellings: list[Row], providers: list[Row]) -> list[dict[str
             for name in {match[1], slugs.get(match[1], match[1])}:
                 found[name, match[2]] = row["raw_name"]
     return [
-        {"provider": provider, "accelerator": card, "seen_as": seen, "source": "spellings of providers' price lists"}
+        {
+            "provider": provider,
+            "accelerator": card,
+            "seen_as": seen,
+            "source": "spellings of providers' price lists",
+        }
         for (provider, card), seen in sorted(found.items())
     ]

@@ -17,7 +17,7 @@ from catalog.sources import SOURCES
 
 
 class Command(BaseCommand):
-    help = "Refresh the prices of each SOURCE (all without one). Exit 0: good; 1: failed or held; 2: no such source."
+    help = "Refresh the prices of each SOURCE (all without one). Exit 0: good, 1: failed or held, 2: unknown."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("sources", nargs="*", metavar="SOURCE")
@@ -33,17 +33,21 @@ class Command(BaseCommand):
         for name in names:
             run = services.refresh(name, timezone.now(), asked_at=asked_at)
             good &= run.status in (RefreshStatus.SUCCEEDED, RefreshStatus.RUNNING)
-            why = f" ({run.reason}{': ' if run.reason_detail else ''}{run.reason_detail})" if run.reason else ""
+            why = (
+                f" ({run.reason}{': ' if run.reason_detail else ''}{run.reason_detail})" if run.reason else ""
+            )
             self.stdout.write(
                 f"{name}: {run.status}{why}; {run.page_count} pages, {run.quote_count} prices, "
                 f"{run.added_count} new, {run.changed_count} changed, {run.gone_count} gone"
             )
         if not good:
-            raise CommandError("Not every source gave prices that can be trusted; the old ones stay.", returncode=1)
+            raise CommandError(
+                "Not every source gave prices that can be trusted; the old ones stay.", returncode=1
+            )
 
 
 def _process_started_at(now: datetime) -> datetime:
-    """When this command was asked for: processes that start together and find one run done are content with it."""
+    """When this command was asked for: processes that start together share one run."""
     try:
         ticks = int(Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()[19])
         age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,97 @@
+"""Whether a run's prices can be believed: collected, compared with those in force, held if they look odd."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from decimal import Decimal
+
+from catalog.models import Price
+from catalog.sources import Source
+from catalog.sources.quotes import Page, Quote, Refused, SourceFailure
+
+Key = tuple[str, str, str, str]
+
+FALL_MAXIMUM = 0.10
+"""A run with fewer prices than this share below the last good one is held."""
+MOVE_MAXIMUM = {"spot": Decimal(5)}
+MOVE_MAXIMUM_ELSE = Decimal(2)
+"""A price that moved by more than this factor is kept back; many of them hold the run."""
+ODD_SHARE_MAXIMUM = 0.01
+"""Of all rows, as many may be broken, and of all prices as many may have moved too far."""
+
+
+@dataclass
+class Reading:
+    """What the pages of a run say."""
+
+    quotes: dict[Key, Quote] = field(default_factory=dict)
+    contradictory: set[Key] = field(default_factory=set)
+    refused: Counter[str] = field(default_factory=Counter)
+    item_count: int = 0
+    broken_count: int = 0
+
+    @property
+    def listed_count(self) -> int:
+        return len(self.quotes) + len(self.contradictory)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """``reason`` is empty where the run may be taken; for ``kept_back`` the old price stays in force."""
+
+    reason: str = ""
+    detail: str = ""
+    kept_back: frozenset[Key] = frozenset()
+
+
+def read_pages(source: Source, pages: Iterable[Page], on: date) -> Reading:
+    """Collect quotes by machine; where two prices claim to hold on the same day, neither does."""
+    reading = Reading()
+    for one in source.parse(pages, on):
+        reading.item_count += 1
+        if isinstance(one, Refused):
+            reading.refused[one.reason] += 1
+            reading.broken_count += one.broken
+            continue
+        other = reading.quotes.get(one.key)
+        if other is None or _begins(other) < _begins(one):
+            reading.quotes[one.key] = one
+            reading.contradictory.discard(one.key)
+        elif other.amount != one.amount and _begins(other) == _begins(one):
+            reading.contradictory.add(one.key)
+    for key in reading.contradictory:
+        del reading.quotes[key]
+    reading.refused["contradictory"] += len(reading.contradictory)
+    return reading
+
+
+def _begins(quote: Quote) -> date:
+    return quote.effective_from or date.min
+
+
+def judge(reading: Reading, in_force: Mapping[Key, Price], last_good_count: int | None) -> Judgement:
+    """Take, keep back or hold; raises ``SourceFailure`` where there is nothing to hold."""
+    listed, broken = reading.listed_count, reading.broken_count
+    if not reading.quotes:
+        raise SourceFailure("no_prices", f"{reading.item_count} rows read")
+    if broken > ODD_SHARE_MAXIMUM * (listed + broken):
+        raise SourceFailure("broken_rows", f"{broken} of {listed + broken}")
+    if last_good_count is not None and listed < (1 - FALL_MAXIMUM) * last_good_count:
+        return Judgement("fewer_prices", f"{listed} after {last_good_count}")
+    compared = [key for key, quote in reading.quotes.items() if _comparable(quote, in_force.get(key))]
+    moved = frozenset(key for key in compared if _moved_too_far(reading.quotes[key], in_force[key]))
+    if len(moved) > ODD_SHARE_MAXIMUM * len(compared):
+        return Judgement("prices_moved", f"{len(moved)} of {len(compared)}")
+    return Judgement(kept_back=moved)
+
+
+def _comparable(quote: Quote, price: Price | None) -> bool:
+    return price is not None and (price.currency, price.unit) == (quote.currency, quote.unit)
+
+
+def _moved_too_far(quote: Quote, price: Price) -> bool:
+    factor = max(quote.amount / price.amount, price.amount / quote.amount)
+    return factor > MOVE_MAXIMUM.get(quote.tier, MOVE_MAXIMUM_ELSE)

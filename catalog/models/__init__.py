@@ -1,0 +1,57 @@
+"""The tables of the catalog: offers and prices, terms beside the machine, runs of sources."""
+
+from catalog.models.offers import (
+    PRICE_DIGITS,
+    STALE_DAYS,
+    Accelerator,
+    Offer,
+    OfferQuerySet,
+    Price,
+    PriceUnit,
+    Provider,
+    Region,
+    Tier,
+    offer_key,
+)
+from catalog.models.refreshes import (
+    CatalogVersion,
+    Refresh,
+    RefreshDecision,
+    RefreshPage,
+    RefreshQuerySet,
+    RefreshStatus,
+)
+from catalog.models.terms import (
+    UNIT_PRICE_DIGITS,
+    BillingTerms,
+    EgressTier,
+    ExchangeRate,
+    StorageKind,
+    StoragePrice,
+)
+
+__all__ = [
+    "PRICE_DIGITS",
+    "STALE_DAYS",
+    "UNIT_PRICE_DIGITS",
+    "Accelerator",
+    "BillingTerms",
+    "CatalogVersion",
+    "EgressTier",
+    "ExchangeRate",
+    "Offer",
+    "OfferQuerySet",
+    "Price",
+    "PriceUnit",
+    "Provider",
+    "Refresh",
+    "RefreshDecision",
+    "RefreshPage",
+    "RefreshQuerySet",
+    "RefreshStatus",
+    "Region",
+    "StorageKind",
+    "StoragePrice",
+    "Tier",
+    "offer_key",
+]

@@ -1,0 +1,132 @@
+"""What is paid beside the machine: billing terms, storage, transfer, exchange rates."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from catalog.models.offers import Provider
+
+UNIT_PRICE_DIGITS: dict[str, Any] = {"max_digits": 15, "decimal_places": 10}
+"""Storage and transfer prices per GB, where a hundred-thousandth of a cent counts."""
+
+
+class BillingTerms(models.Model):
+    """How a provider charges, as far as it was read; ``None`` is unknown."""
+
+    provider = models.OneToOneField(Provider, on_delete=models.CASCADE, related_name="billing")
+    unit_s = models.PositiveIntegerField(null=True, blank=True)
+    """Time is billed in steps of this many seconds."""
+    minimum_s = models.PositiveIntegerField(null=True, blank=True)
+    month_hours = models.DecimalField(max_digits=6, decimal_places=2, null=True, blank=True)
+    """Length of the provider's own month; counts only for its monthly plans and caps."""
+    currency = models.CharField(max_length=3, blank=True)
+    gpu_counts = models.JSONField(default=list)
+    """GPU counts of one machine that the provider rents."""
+    spot_available = models.BooleanField(null=True, blank=True)
+    spot_notice_s = models.PositiveIntegerField(null=True, blank=True)
+    words = models.JSONField(default=dict)
+    """The cells as they were written, by field, for reading beside the structured ones."""
+    source = models.CharField(max_length=400, blank=True)
+    observed = models.CharField(max_length=40, blank=True)
+    """Date as the source gives it, which may be a month or a year; empty is undated."""
+
+    def __str__(self) -> str:
+        return f"{self.provider_id}: billing"
+
+
+class StorageKind(models.TextChoices):
+    BLOCK = "block", _("Block storage")
+    FILE = "file", _("File storage")
+    OBJECT = "object", _("Object storage")
+
+
+class StoragePrice(models.Model):
+    """A price per GB (or GiB) and month of one kind of storage. No row: unknown. Zero: known to be free."""
+
+    provider = models.ForeignKey(Provider, on_delete=models.CASCADE, related_name="storage_prices")
+    region = models.CharField(max_length=60, blank=True)
+    kind = models.CharField(max_length=8, choices=StorageKind.choices)
+    name = models.CharField(max_length=80)
+    from_gb = models.DecimalField(max_digits=14, decimal_places=3, default=Decimal(0))
+    to_gb = models.DecimalField(max_digits=14, decimal_places=3, null=True, blank=True)
+    amount_per_month = models.DecimalField(**UNIT_PRICE_DIGITS)
+    per_bytes = models.PositiveBigIntegerField(default=10**9)
+    """10^9 for a GB, 2^30 for a GiB."""
+    currency = models.CharField(max_length=3)
+    is_default = models.BooleanField(default=False)
+    """The one that a bill uses where the plan does not say which."""
+    note = models.CharField(max_length=200, blank=True)
+    source = models.CharField(max_length=400)
+    observed = models.CharField(max_length=40, blank=True)
+
+    class Meta:
+        ordering = ("provider", "kind", "name", "from_gb")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["provider", "region", "kind", "name", "from_gb"], name="catalog_storage_price_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.provider_id} {self.name}"
+
+
+class EgressTier(models.Model):
+    """One step of a provider's price for data sent to the internet in a month; tiers follow each other.
+
+    No row for a provider: unknown. A free allowance is a tier at zero.
+    """
+
+    provider = models.ForeignKey(Provider, on_delete=models.CASCADE, related_name="egress_tiers")
+    region = models.CharField(max_length=60, blank=True)
+    from_gb = models.DecimalField(max_digits=14, decimal_places=3, default=Decimal(0))
+    to_gb = models.DecimalField(max_digits=14, decimal_places=3, null=True, blank=True)
+    """Empty: no upper end."""
+    amount_per_gb = models.DecimalField(**UNIT_PRICE_DIGITS)
+    per_bytes = models.PositiveBigIntegerField(default=10**9)
+    note = models.CharField(max_length=200, blank=True)
+    currency = models.CharField(max_length=3)
+    source = models.CharField(max_length=400)
+    observed = models.CharField(max_length=40, blank=True)
+
+    class Meta:
+        ordering = ("provider", "region", "from_gb")
+        constraints = [
+            models.UniqueConstraint(fields=["provider", "region", "from_gb"], name="catalog_egress_tier_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.provider_id} from {self.from_gb} GB"
+
+
+class ExchangeRate(models.Model):
+    """Units of a currency for one US dollar on a day."""
+
+    on = models.DateField()
+    currency = models.CharField(max_length=3)
+    per_usd = models.DecimalField(max_digits=15, decimal_places=6)
+    source = models.CharField(max_length=200)
+
+    class Meta:
+        ordering = ("currency", "-on")
+        constraints = [
+            models.UniqueConstraint(fields=["currency", "on"], name="catalog_exchange_rate_once"),
+            models.CheckConstraint(condition=Q(per_usd__gt=0), name="catalog_exchange_rate_above_zero"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.currency} {self.on}"
+
+    @classmethod
+    def latest(cls, on: date) -> dict[str, ExchangeRate]:
+        """The newest rate of each currency that was known on a day; one query."""
+        rates: dict[str, ExchangeRate] = {}
+        for rate in cls.objects.filter(on__lte=on).order_by("on"):
+            rates[rate.currency] = rate
+        return rates
