@@ -11,6 +11,7 @@ from typing import Any
 
 import xlsxwriter
 from django.utils.translation import gettext as _
+from xlsxwriter.worksheet import Worksheet
 
 from planner import wording
 from planner.columns import Value
@@ -27,6 +28,14 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uf
 def text(value: str) -> str:
     """A text that a workbook can hold."""
     return _UNPRINTABLE.sub("", value)[:CELL_LENGTH]
+
+
+class _Page(Worksheet):  # type: ignore[misc]
+    """A worksheet that writes 0.0986 as 0.0986: the library's sixteen digits make 0.09859999999999999 of it."""
+
+    def _xml_number_element(self, number: float, attributes: Sequence[tuple[str, object]] = ()) -> None:
+        written = "".join(f' {key}="{self._escape_attributes(value)}"' for key, value in attributes)
+        self.fh.write(f"<c{written}><v>{number!r}</v></c>")
 
 
 class _Book:
@@ -57,7 +66,7 @@ class _Book:
         return self.numbers[decimals]
 
     def page(self, name: str, titles: Sequence[str], table: Sequence[Sequence[Value]]) -> None:
-        page = self.book.add_worksheet(re.sub(r"[\[\]:*?/\\']", "", name)[:31])
+        page = self.book.add_worksheet(re.sub(r"[\[\]:*?/\\']", "", name)[:31], _Page)
         for column, title in enumerate(titles):
             page.write_string(0, column, text(title), self.head)
             page.set_column(column, column, min(40, max(9, len(title) * 0.7)))

@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from django.conf import settings
 from django.urls import reverse
 
+from catalog.models import Offer
 from reports.trust import rows
 from reports.trust.world import PLAN_CANARY_A, PLAN_CANARY_B, World
 
@@ -24,7 +26,8 @@ def write(
         "base_url": base_url,
         "server_pid": server_pid,
         "health": "/healthz",
-        "https_header": ["X-Forwarded-Proto", "https"],
+        # Cookies are for https only where the settings say that it is there.
+        **({"https_header": ["X-Forwarded-Proto", "https"], "always_https": True} if settings.HTTPS else {}),
         "login_paths": [login],
         "csrf_seed": login,
         "headers": {"Accept-Language": "en"},
@@ -34,7 +37,13 @@ def write(
             "foreign": world.foreign.slug,
             "to_write": world.plan_to_write.slug,
             "link": world.link_to_revoke.pk,
+            "offer": _an_offer(),
+            "accelerator": "H100-SXM5",
+            "source": "azure",
+            "schema": "workload",
             "one": "1",
+            "two": "2",
+            **{fmt: fmt for fmt in rows.FORMATS},
         },
         "canaries": _canaries(world),
         "headers_check": _headers(world),
@@ -56,6 +65,10 @@ def write(
     }  # fmt: skip
 
 
+def _an_offer() -> int:
+    return Offer.objects.comparable().current().order_by("pk").values_list("pk", flat=True).first() or 1
+
+
 def _principals(world: World, login: str) -> dict[str, Any]:
     people = {
         name: {"login": {"url": login, "fields": {"login": person.user.email, "password": person.password}}}
@@ -74,7 +87,9 @@ def _canaries(world: World) -> dict[str, list[str]]:
         PLAN_CANARY_A: [*team_a, *TOKEN_READERS, "link_ok", "link_torevoke"],
         PLAN_CANARY_B: ["other_owner", "api_other"],
         **{person.user.email: [name] for name, person in world.people.items()},
-        **{secret: [name] for name, secret in world.links.items() if name in ("link_ok", "link_torevoke")},
+        world.links["link_ok"]: ["link_ok"],
+        # After its revocation the holder still knows the address that is asked for.
+        world.links["link_torevoke"]: ["link_torevoke", "link_revoked"],
     }
 
 
