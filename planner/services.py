@@ -2,17 +2,68 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from dataclasses import dataclass, field
 from datetime import datetime
+from threading import Lock
 
 from accounts.models import Team
 from mitsumori import __version__
 from planner import architectures, market, runtimes, speed_constants
 from planner.sizing import compare as core
+from planner.sizing.options import Refusal
+from planner.sizing.placing import Placement
 from planner.sizing.results import Candidate, Comparison, Rejection
-from planner.sizing.weighing import Setting
+from planner.sizing.weighing import Setting, placed
 from planner.sizing.workload import BatchWorkload, ServingWorkload
 
 REJECTED_SHOWN = 200
+
+
+PLACEMENTS_KEPT = 64
+WITHOUT_EFFECT = {
+    "objective", "budget_per_month", "schedule", "interruptible", "storage_gb", "egress_gb_per_month", "filters",
+    "currency",
+}  # fmt: skip
+"""Fields that change bills, filters and order, but neither memory nor speed of any machine."""
+
+Placements = list[Placement | Refusal]
+
+
+@dataclass
+class _Kept:
+    """Placements of the latest workloads: pages, orders, filters, details and papers of one screen share them."""
+
+    by_question: OrderedDict[tuple[str, str, str], Placements] = field(default_factory=OrderedDict)
+    lock: Lock = field(default_factory=Lock)
+
+
+_kept = _Kept()
+
+
+def _placements(setting: Setting) -> Placements:
+    question = (
+        setting.market.version,
+        setting.constants.version,
+        setting.workload.model_dump_json(exclude=WITHOUT_EFFECT),
+    )
+    with _kept.lock:
+        if question in _kept.by_question:
+            _kept.by_question.move_to_end(question)
+            return _kept.by_question[question]
+    made = placed(setting)
+    with _kept.lock:
+        _kept.by_question[question] = made
+        while len(_kept.by_question) > PLACEMENTS_KEPT:
+            _kept.by_question.popitem(last=False)
+    return made
+
+
+def forget() -> None:
+    """Drop what this process keeps: tests that roll their database back repeat catalog versions."""
+    market.forget()
+    with _kept.lock:
+        _kept.by_question.clear()
 
 
 class UnknownOffer(LookupError):
@@ -46,8 +97,10 @@ def compare(
     ``team`` is whose private offers would be seen beside the public ones. Raises ``UnknownModel``,
     ``NotSized`` and ``UnknownRuntime`` for what cannot be sized at all.
     """
+    setting = _setting(workload, at)
     return core.compare(
-        _setting(workload, at),
+        setting,
+        _placements(setting),
         engine_version=__version__,
         limit=limit,
         offset=offset,
@@ -64,4 +117,4 @@ def candidate(
     row = setting.market.position(offer_id)
     if row is None:
         raise UnknownOffer(offer_id)
-    return core.one_candidate(setting, row)
+    return core.one_candidate(setting, _placements(setting), row)

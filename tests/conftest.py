@@ -17,6 +17,7 @@ from hypothesis import settings as hypothesis_settings
 
 from accounts.models import Team, User
 from accounts.services import personal_team
+from planner import services as planner_services
 from tests.factories import AT, make_user
 from tests.services import ValkeyServer
 
@@ -79,6 +80,12 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     counts["browser_not_run"] = without_browser
     if config.getoption("--summary-file"):
         Path(config.getoption("--summary-file")).write_text(json.dumps(counts), encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept_of_another_test() -> None:
+    """Markets and placements are kept per process and catalog version; a rolled-back database repeats versions."""
+    planner_services.forget()
 
 
 @pytest.fixture

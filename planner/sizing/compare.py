@@ -31,7 +31,6 @@ from planner.sizing.weighing import (
     REASONS,
     Setting,
     Weighed,
-    placed,
     rework_of,
     run_of,
     standing,
@@ -49,6 +48,7 @@ PER_MILLION_STEP = Decimal("0.0001")
 
 def compare(
     setting: Setting,
+    placements: list[Placement | Refusal],
     *,
     engine_version: str,
     limit: int = 50,
@@ -56,9 +56,12 @@ def compare(
     rejected_limit: int | None = 200,
     sort: str | None = None,
 ) -> Comparison:
-    """The ranked candidates of one page, the rejected, and everything the answer rests on."""
+    """The ranked candidates of one page, the rejected, and everything the answer rests on.
+
+    ``placements`` is ``placed(setting)``; whoever asks again with another filter, currency or order may keep them.
+    """
     workload, market = setting.workload, setting.market
-    weighed = weigh(setting, placed(setting))
+    weighed = weigh(setting, placements)
     rows = weighed.rows
     order = ranking.rank(standing(workload, weighed, sort), offset, limit)
     candidates = tuple(
@@ -87,9 +90,9 @@ def compare(
     )
 
 
-def one_candidate(setting: Setting, row: int) -> Candidate | Rejection:
+def one_candidate(setting: Setting, placements: list[Placement | Refusal], row: int) -> Candidate | Rejection:
     """One offer with the derivations of its figures, or why it is rejected."""
-    weighed = weigh(setting, placed(setting))
+    weighed = weigh(setting, placements)
     if weighed.reason[row] >= 0:
         return _rejection(setting, weighed, row, help_=True)
     order = ranking.rank(standing(setting.workload, weighed))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
 import pytest
@@ -15,14 +13,6 @@ from planner.sizing.offers import Market
 from tests.factories import AT
 
 
-@pytest.fixture(autouse=True)
-def no_market_of_another_test() -> Iterator[None]:
-    """Markets are kept per process and catalog version; a rolled-back database repeats its versions."""
-    market.forget()
-    yield
-    market.forget()
-
-
 @pytest.fixture(scope="session")
 def shipped_market(django_db_setup: None, django_db_blocker: Any) -> Market:
     """The market of the shipped seeds; nothing of it stays in the database."""
@@ -31,8 +21,3 @@ def shipped_market(django_db_setup: None, django_db_blocker: Any) -> Market:
         found = market.build("shipped", AT, past=False)
         transaction.set_rollback(True)
     return found
-
-
-@pytest.fixture
-def at_later(at: datetime) -> datetime:
-    return at.replace(day=30, hour=12)

@@ -80,7 +80,9 @@ def test_the_paper_s_drawing_is_well_formed_and_safe(comparison: Comparison, lan
 
 def test_a_memory_bar_fills_its_width(comparison: Comparison) -> None:
     root = ElementTree.fromstring(charts.render_svg(comparison.candidates[0]))
-    bars = [e for e in root.iter() if e.tag.endswith("rect") and e.get("height") == "20" and e.get("y") == "0"]
+    bars = [
+        e for e in root.iter() if e.tag.endswith("rect") and e.get("height") == "20" and e.get("y") == "0"
+    ]
     drawn = sum(float(e.get("width", "0")) for e in bars if e.get("fill") != "none")
     assert drawn == pytest.approx(720, abs=1)
 

@@ -73,7 +73,9 @@ def test_a_decimal_comma_is_never_another_number() -> None:
     assert form_of("rate=1.5").is_valid()
 
 
-@pytest.mark.parametrize(("name", "limit"), [("in_", "1"), ("headroom", "90"), ("tpot", "3,600,000"), ("hours", "24")])
+@pytest.mark.parametrize(
+    ("name", "limit"), [("in_", "1"), ("headroom", "90"), ("tpot", "3,600,000"), ("hours", "24")]
+)
 def test_a_limit_is_told_in_the_unit_of_the_field(name: str, limit: str) -> None:
     beyond = {"in_": "0", "headroom": "99", "tpot": "99999999", "hours": "25"}[name]
     form = form_of(f"{key(name)}={beyond}")
@@ -136,7 +138,9 @@ def test_unknown_and_doubled_keys_change_nothing() -> None:
     assert form.query_string() == "users=10"
 
 
-@pytest.mark.parametrize("text", ["\x00", "a\x00b", "\x1b[31m", "x" * 100_000, "<script>alert(1)</script>", "../../x"])
+@pytest.mark.parametrize(
+    "text", ["\x00", "a\x00b", "\x1b[31m", "x" * 100_000, "<script>alert(1)</script>", "../../x"]
+)
 @pytest.mark.parametrize("name", ["model", "revision", "version"])
 def test_hostile_text_is_refused_with_a_message(name: str, text: str) -> None:
     query = QueryDict(mutable=True)
@@ -147,7 +151,9 @@ def test_hostile_text_is_refused_with_a_message(name: str, text: str) -> None:
         assert form.errors[name][0]
 
 
-@pytest.mark.parametrize("name", ["kind", "runtime", "weights", "kv", "objective", "currency", "interruptible", "tiers"])
+@pytest.mark.parametrize(
+    "name", ["kind", "runtime", "weights", "kv", "objective", "currency", "interruptible", "tiers"]
+)
 def test_a_foreign_option_is_no_choice(name: str) -> None:
     form = form_of(f"{name}=user__password")
     assert not form.is_valid()

@@ -14,7 +14,14 @@ GIB = 1024**3
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.021349, "0.0213"), (1234567.0, "1,230,000"), (99.96, "100"), (0.999999, "1.00"), (0, "0"), (-12.345, "-12.3")],
+    [
+        (0.021349, "0.0213"),
+        (1234567.0, "1,230,000"),
+        (99.96, "100"),
+        (0.999999, "1.00"),
+        (0, "0"),
+        (-12.345, "-12.3"),
+    ],
 )
 def test_three_significant_digits_without_an_exponent(value: float, text: str) -> None:
     assert presenters.significant(value) == text

@@ -13,7 +13,15 @@ from planner.architectures import UnknownModel
 from planner.sizing.architecture import ModelError
 from planner.sizing.results import Candidate, Rejection
 from planner.sizing.runtime import UnknownRuntime
-from planner.sizing.workload import BatchWorkload, ModelReference, RuntimeChoice, ServingWorkload
+from planner.sizing.weighing import placed
+from planner.sizing.workload import (
+    BatchWorkload,
+    Concurrency,
+    Filters,
+    ModelReference,
+    RuntimeChoice,
+    ServingWorkload,
+)
 from tests.planner.factories import make_offer, make_small_catalog, set_price
 
 pytestmark = pytest.mark.django_db
@@ -139,3 +147,20 @@ def test_extreme_workloads_have_an_answer(at: datetime, document: dict[str, obje
         assert candidate.machines >= 1
         assert candidate.idle_gpus >= 0
         assert candidate.monthly.total >= 0
+
+
+def test_filters_currency_and_order_are_answered_from_kept_placements(
+    at: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_small_catalog()
+    calls: list[object] = []
+    monkeypatch.setattr(services, "placed", lambda setting: calls.append(setting) or placed(setting))
+    first = services.compare(ServingWorkload(), at=at)
+    yen = services.compare(ServingWorkload(currency="JPY", filters=Filters(include=("L40S",))), at=at)
+    assert len(calls) == 1
+    assert yen.candidates_total == 1
+    assert yen.candidates[0].speed == first.candidates[0].speed
+    services.compare(ServingWorkload(concurrency=Concurrency(average=8, peak=33)), at=at)
+    assert len(calls) == 2
+    make_offer("L4", "0.8")
+    assert services.compare(ServingWorkload(), at=at).candidates_total == first.candidates_total + 1

@@ -168,7 +168,9 @@ def test_a_table_can_be_sorted_and_its_columns_chosen_by_link(client: Client) ->
     assert 'data-label="Bandwidth (GB/s)"' not in page
 
 
-def test_the_number_of_queries_is_constant(client: Client, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+def test_the_number_of_queries_is_constant(
+    client: Client, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
     client.get(WORKBENCH)
     with django_assert_num_queries(2):
         client.get(WORKBENCH, {"users": "9"}, headers=HX)

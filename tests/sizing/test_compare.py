@@ -11,6 +11,7 @@ import pytest
 from planner.sizing.compare import compare, one_candidate
 from planner.sizing.offers import Terms
 from planner.sizing.results import Candidate, Comparison, Rejection
+from planner.sizing.weighing import placed
 from planner.sizing.workload import (
     BatchWorkload,
     Concurrency,
@@ -27,7 +28,7 @@ LLAMA_70B = ModelReference(id="meta-llama/Llama-3.1-70B-Instruct")
 
 
 def compared(workload: ServingWorkload | BatchWorkload, *rows: Row, **options: Any) -> Comparison:
-    return compare(setting(workload, rows), engine_version="test", **options)
+    return compare(made := setting(workload, rows), placed(made), engine_version="test", **options)
 
 
 def reasons(found: Comparison) -> dict[int, str]:
@@ -357,7 +358,7 @@ def test_an_empty_market_is_an_answer() -> None:
 
 def test_one_candidate_explains_every_figure() -> None:
     made = setting(ServingWorkload(), [Row(price="9"), Row()])
-    candidate = one_candidate(made, 0)
+    candidate = one_candidate(made, placed(made), 0)
     assert isinstance(candidate, Candidate)
     assert candidate.rank == 2
     assert {"weights_bytes", "kv_room_tokens", "monthly_total", "gpu_line", "per_million_tokens"} <= set(
@@ -366,7 +367,8 @@ def test_one_candidate_explains_every_figure() -> None:
 
 
 def test_one_rejected_offer_says_what_would_help() -> None:
-    rejection = one_candidate(setting(ServingWorkload(model=LLAMA_70B), [Row()]), 0)
+    made = setting(ServingWorkload(model=LLAMA_70B), [Row()])
+    rejection = one_candidate(made, placed(made), 0)
     assert isinstance(rejection, Rejection)
     assert rejection.what_would_help
 
