@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from planner.sizing import memory
+from planner.sizing import memory, speed_derivations
 from planner.sizing.bill import MINOR_UNITS, shown_unit_price
 from planner.sizing.placing import Placement
 from planner.sizing.quantities import Derivation, Term
@@ -18,6 +18,9 @@ def derive(setting: Setting, placement: Placement, candidate: Candidate) -> dict
     found = memory.derive(
         setting.arch, need, setting.runtime, placement.machine.device, placement.option.layout
     )
+    found |= speed_derivations.derive(placement.point, placement.peak, placement.replicas, setting.constants)
+    if isinstance(setting.workload, BatchWorkload):
+        found.pop("ttft_s", None)
     found |= derive_money(setting, placement, candidate)
     return found
 

@@ -1,0 +1,127 @@
+"""Every printed formula, evaluated again with the printed numbers, gives the printed figure."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from planner.sizing.compare import one_candidate
+from planner.sizing.quantities import Derivation
+from planner.sizing.results import Candidate
+from planner.sizing.weighing import placed
+from planner.sizing.workload import (
+    BatchWorkload,
+    ModelReference,
+    RuntimeChoice,
+    ServingWorkload,
+    Targets,
+    WeightsFormat,
+)
+from tests.sizing.markets import Row, setting
+
+OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}  # fmt: skip
+FUNCTIONS: dict[str, Callable[..., Any]] = {"min": min, "max": max, "ceil": math.ceil, "floor": math.floor}
+
+
+def evaluated(derivation: Derivation) -> float:
+    """The formula over its own terms, and nothing else."""
+    values = {term.symbol: term.value for term in derivation.terms}
+
+    def value(node: ast.AST) -> Any:
+        match node:
+            case ast.Expression(body=body):
+                return value(body)
+            case ast.BinOp(left=left, op=op, right=right):
+                return OPERATORS[type(op)](value(left), value(right))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -value(operand)
+            case ast.Call(func=ast.Name(id=name), args=arguments):
+                return FUNCTIONS[name](*(value(argument) for argument in arguments))
+            case ast.Name(id=name):
+                return values[name]
+            case ast.Constant(value=int() | float() as number):
+                return number
+        raise AssertionError(f"{derivation.figure}: {ast.dump(node)} is not arithmetic")
+
+    return float(value(ast.parse(derivation.formula, mode="eval")))
+
+
+ROUNDING = {"byte": 1.0, "byte/token": 1.0, "USD": 5e-5, "JPY": 5e-5}
+"""What a figure was rounded to: whole bytes, and a millionth part of a token price in four decimals."""
+LOOSE = Targets(ttft_s="none", tpot_s="none")
+
+
+def serving(model: str, weights: WeightsFormat = "bf16", **fields: Any) -> ServingWorkload:
+    return ServingWorkload(model=ModelReference(id=model), weights_format=weights, targets=LOOSE, **fields)
+
+
+CASES = {
+    "dense": (ServingWorkload(), Row()),
+    "rate": (ServingWorkload(request_rate_per_s=3), Row()),
+    "yen": (ServingWorkload(currency="JPY"), Row("L40S", count=2)),
+    "monthly plan": (ServingWorkload(), Row(price="1500", unit="month")),
+    "tensor parallel": (serving("meta-llama/Llama-3.1-70B-Instruct"), Row(count=8)),
+    "experts": (serving("mistralai/Mixtral-8x7B-Instruct-v0.1", "fp8"), Row("H200-SXM")),
+    "latent": (serving("deepseek-ai/DeepSeek-V3", "fp8"), Row("H200-SXM", count=8)),
+    "window": (serving("google/gemma-3-27b-it"), Row("H200-SXM")),
+    "sglang": (serving("Qwen/Qwen2.5-7B-Instruct", runtime=RuntimeChoice(name="sglang")), Row()),
+    "tensorrt": (serving("Qwen/Qwen2.5-7B-Instruct", runtime=RuntimeChoice(name="tensorrt_llm")), Row()),
+    "llama.cpp": (
+        serving("Qwen/Qwen2.5-7B-Instruct", "gguf_q4_k_m", runtime=RuntimeChoice(name="llama_cpp")),
+        Row("RTX4090", count=2),
+    ),
+    "batch": (BatchWorkload(), Row(count=4, price="9.96")),
+}
+
+
+def explained(case: str) -> Candidate:
+    workload, row = CASES[case]
+    made = setting(workload, [row])
+    candidate = one_candidate(made, placed(made), 0)
+    assert isinstance(candidate, Candidate), candidate
+    return candidate
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_formula_gives_its_figure_again(case: str) -> None:
+    candidate = explained(case)
+    for derivation in candidate.derivations.values():
+        rounding = ROUNDING.get(derivation.unit, 0.0)
+        assert evaluated(derivation) == pytest.approx(derivation.value, rel=1e-6, abs=rounding), derivation.figure
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_figures_explained_are_the_figures_shown(case: str) -> None:
+    candidate = explained(case)
+    shown: dict[str, float | None] = {
+        "weights_bytes": candidate.memory.weights_bytes,
+        "kv_bytes_per_token": candidate.memory.kv_bytes_per_token,
+        "kv_room_tokens": candidate.memory.kv_room_tokens,
+        "usable_bytes": candidate.memory.usable_bytes,
+        "needed_bytes": candidate.memory.needed_bytes,
+        "monthly_total": float(candidate.monthly.total),
+    }
+    assert candidate.speed is not None
+    peak = candidate.speed.peak
+    shown["tpot_s"] = peak.tpot_s.value if peak.tpot_s else None
+    shown["output_tokens_per_s"] = peak.output_tokens_per_s.value if peak.output_tokens_per_s else None
+    if peak.ttft_s:
+        shown["ttft_s"] = peak.ttft_s.value
+    for figure, value in shown.items():
+        assert value is not None
+        assert candidate.derivations[figure].value == pytest.approx(value, rel=1e-9), figure
+
+
+def test_constants_in_a_formula_name_their_origin() -> None:
+    derivation = explained("dense").derivations["memory_s"]
+    fractions = [term for term in derivation.terms if term.symbol.endswith("_fraction")]
+    assert len(fractions) == 2
+    assert all(term.source for term in fractions)
