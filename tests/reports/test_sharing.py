@@ -1,0 +1,159 @@
+"""Links show one version to whoever holds them, until they end; then they look as if they had never been."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import datetime, timedelta
+
+import pytest
+import time_machine
+from django.test import Client
+
+from reports import services
+from reports.models import Plan, ShareLink
+from tests.reports.conftest import Crew
+
+pytestmark = pytest.mark.django_db
+
+FORMATS = ("pdf", "csv", "xlsx", "json")
+
+
+def make_link(plan: Plan, crew: Crew, at: datetime, lifetime: timedelta | None = timedelta(days=7)) -> str:
+    return services.share(services.newest(plan), user=crew.owner, at=at, lifetime=lifetime)[1]
+
+
+def test_a_link_is_kept_as_a_hash_only(plan: Plan, crew: Crew, at: datetime) -> None:
+    secret = make_link(plan, crew, at)
+    link = ShareLink.objects.get()
+    assert secret.startswith("mit_")
+    assert len(secret) >= 4 + 43
+    assert link.secret_sha256 == hashlib.sha256(secret.encode()).hexdigest()
+    assert secret not in str(link.__dict__)
+
+
+def test_a_link_ends_at_its_expiry_and_not_a_second_later(plan: Plan, crew: Crew, at: datetime) -> None:
+    secret = make_link(plan, crew, at, timedelta(days=7))
+    end = at + timedelta(days=7)
+    assert services.open_shared(secret, at=end - timedelta(seconds=1)) is not None
+    assert services.open_shared(secret, at=end) is None
+    assert services.open_shared(secret, at=end + timedelta(seconds=1)) is None
+
+
+def test_a_link_lives_at_most_a_year(plan: Plan, crew: Crew, at: datetime) -> None:
+    make_link(plan, crew, at, timedelta(days=36_500))
+    assert ShareLink.objects.get().expires_at == at + timedelta(days=365)
+
+
+def test_a_revoked_link_is_closed_at_the_next_request(
+    clock: None, plan: Plan, crew: Crew, at: datetime
+) -> None:
+    secret = make_link(plan, crew, at, None)
+    addresses = [f"/s/{secret}/", *(f"/s/{secret}/export.{fmt}" for fmt in FORMATS)]
+    assert {Client().get(address).status_code for address in addresses} == {200}
+    crew.client("editor").post(f"/plans/{plan.slug}/links/{ShareLink.objects.get().pk}/revoke/")
+    assert {Client().get(address).status_code for address in addresses} == {404}
+
+
+def test_archiving_a_plan_or_closing_links_for_a_team_closes_its_links(
+    plan: Plan, crew: Crew, at: datetime
+) -> None:
+    secret = make_link(plan, crew, at)
+    services.archive(plan, at=at)
+    assert services.open_shared(secret, at=at) is None
+    services.restore(plan)
+    assert services.open_shared(secret, at=at) is not None
+    crew.team.allow_share_links = False
+    crew.team.save()
+    assert services.open_shared(secret, at=at) is None
+    with pytest.raises(services.LinksClosedError):
+        make_link(Plan.objects.get(), crew, at)
+
+
+def test_every_link_that_does_not_open_gives_the_same_answer(
+    clock: None, plan: Plan, crew: Crew, at: datetime
+) -> None:
+    expired = make_link(plan, crew, at, timedelta(seconds=-1))
+    revoked = make_link(plan, crew, at)
+    services.revoke(ShareLink.objects.order_by("pk").last() or ShareLink(), at=at)
+    bodies = set()
+    for secret in (expired, revoked, "mit_" + "A" * 43, "no-such-link", "m" * 5000):
+        response = Client().get(f"/s/{secret}/")
+        assert response.status_code == 404
+        bodies.add(without_tokens(response.content.decode().replace(secret, "")))
+    assert len(bodies) == 1
+
+
+def without_tokens(page: str) -> str:
+    """A page without what is fresh in every answer."""
+    return re.sub(r'(csrfmiddlewaretoken" value="|X-CSRFToken": ")[^"]*', "", page)
+
+
+def test_a_shared_page_shows_one_version_and_nothing_else(
+    clock: None, plan: Plan, crew: Crew, at: datetime
+) -> None:
+    secret = make_link(plan, crew, at)
+    services.reword(plan, user=crew.owner, base_number=1, words=services.Words("SECRET SECOND"), at=at)
+    page = Client().get(f"/s/{secret}/?plan={plan.slug}&version=2").content.decode()
+    assert "Chat assistant" in page
+    for hidden in (
+        "SECRET SECOND",
+        crew.owner.email,
+        "/edit/",
+        "/history/",
+        "/links/",
+        f"/plans/{plan.slug}",
+    ):
+        assert hidden not in page
+    exported = Client().get(f"/s/{secret}/export.csv?version=2").content.decode()
+    assert "Chat assistant" in exported
+    assert "SECRET SECOND" not in exported
+
+
+def test_a_shared_page_is_kept_by_nobody(clock: None, plan: Plan, crew: Crew, at: datetime) -> None:
+    secret = make_link(plan, crew, at)
+    for address in (f"/s/{secret}/", f"/s/{secret}/export.csv"):
+        headers = Client().get(address).headers
+        assert "no-store" in headers["Cache-Control"]
+        assert "noindex" in headers["X-Robots-Tag"]
+        assert headers["Referrer-Policy"] == "same-origin"
+
+
+@pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
+def test_a_link_only_reads(clock: None, plan: Plan, crew: Crew, at: datetime, method: str) -> None:
+    secret = make_link(plan, crew, at)
+    strict = Client(enforce_csrf_checks=True)
+    assert getattr(strict, method)(f"/s/{secret}/").status_code == 405
+    assert getattr(strict, method)(f"/s/{secret}/export.pdf").status_code == 405
+    assert getattr(strict, method)("/s/mit_nothing/").status_code == 404
+
+
+def test_the_reader_of_a_link_reads_japanese(clock: None, plan: Plan, crew: Crew, at: datetime) -> None:
+    secret = make_link(plan, crew, at)
+    client = Client()
+    client.post("/language/", {"language": "ja", "next": f"/s/{secret}/"})
+    assert '<html lang="ja"' in client.get(f"/s/{secret}/").content.decode()
+
+
+def test_every_view_is_counted(clock: None, plan: Plan, crew: Crew, at: datetime) -> None:
+    secret = make_link(plan, crew, at)
+    for _time in range(3):
+        Client().get(f"/s/{secret}/")
+    assert ShareLink.objects.get().view_count == 3
+
+
+def test_the_address_of_a_new_link_is_shown_once(plan: Plan, crew: Crew, at: datetime) -> None:
+    with time_machine.travel(at, tick=False):
+        editor = crew.client("editor")
+        made = editor.post(f"/plans/{plan.slug}/links/", {"lifetime": "30"}).content.decode()
+        found = re.search(r"/s/(mit_[\w-]+)/", made)
+        assert found is not None
+        assert Client().get(f"/s/{found[1]}/").status_code == 200
+        assert found[1] not in editor.get(f"/plans/{plan.slug}/links/").content.decode()
+
+
+def test_an_unknown_lifetime_is_refused_at_its_field(plan: Plan, crew: Crew) -> None:
+    response = crew.client("editor").post(f"/plans/{plan.slug}/links/", {"lifetime": "36500"})
+    assert response.status_code == 422
+    assert "errorlist" in response.content.decode()
+    assert not ShareLink.objects.exists()
