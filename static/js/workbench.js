@@ -91,7 +91,16 @@
     if (control.type === "radio" || control.type === "checkbox") { return control.parentElement.textContent.trim(); }
     return control.value;
   }
+  // The value with which the page was drawn, for a control that was never focused.
+  function drawn(control) {
+    if (control.tagName === "SELECT") {
+      const option = Array.from(control.options).find(function (one) { return one.defaultSelected; });
+      return option ? option.text : "";
+    }
+    return control.type === "radio" || control.type === "checkbox" ? "" : control.defaultValue;
+  }
   const earlier = new WeakMap();
+  const done = new WeakMap();
   document.addEventListener("focusin", function (event) {
     if (event.target.form && event.target.form.id === "workload") { earlier.set(event.target, valueOf(event.target)); }
   });
@@ -99,15 +108,20 @@
     const control = event.target;
     if (!control.form || control.form.id !== "workload") { return; }
     const label = control.closest("fieldset") ? control.closest("fieldset").querySelector("legend") : document.querySelector('label[for="' + control.id + '"]');
-    const was = earlier.get(control);
+    const was = earlier.has(control) ? earlier.get(control) : drawn(control);
     const is = valueOf(control);
+    done.set(control, is);
     cause = (label ? label.textContent : control.name) + ": " + (was && was !== is ? was + " \u2192 " : "") + is;
   });
   document.addEventListener("htmx:beforeRequest", function (event) {
     if (event.detail.elt.id === "workload") { before = figures() || before; }
   });
   document.addEventListener("htmx:afterSwap", function (event) {
-    if (event.detail.target && event.detail.target.id === "answer" && event.detail.requestConfig.elt.id === "workload") { showChange(); }
+    if (event.detail.target && event.detail.target.id === "answer" && event.detail.requestConfig.elt.id === "workload") {
+      showChange();
+      const control = document.activeElement;
+      if (control && done.has(control)) { earlier.set(control, done.get(control)); }
+    }
   });
 
   function sheet() { return document.getElementById("workload"); }

@@ -1,0 +1,82 @@
+"""No page keeps anybody out: axe finds nothing serious, in both themes and languages; nothing runs off a narrow screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from catalog.models import Offer
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+PAGES = (
+    "/",
+    "/workbench/",
+    "/workbench/?users=-1&weights=zz",
+    "/workbench/?tpot=1",
+    "/workbench/?kind=llm_batch",
+    "/workbench/?include=L40S&model=meta-llama/Llama-3.1-70B-Instruct",
+    "/workbench/chart/",
+    "/components/",
+    "/catalog/accelerators/",
+    "/catalog/accelerators/H100-SXM5/",
+    "/catalog/offers/",
+    "/catalog/sources/",
+    "/accounts/login/",
+    "/accounts/signup/",
+    "/nothing-here/",
+)
+
+
+def test_a_barrier_would_be_found(
+    context: Any, catalog: list[Offer], look_for_barriers: Callable[[Page], list[str]]
+) -> None:
+    page = context.new_page()
+    page.goto("/components/")
+    assert look_for_barriers(page) == []
+    page.evaluate("() => { document.querySelector('.lede').style.color = '#ddd'; }")
+    assert "color-contrast" in look_for_barriers(page)[0]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("language", ["en-GB", "ja-JP"])
+def test_axe_finds_nothing_serious(
+    browser: Browser,
+    live_server: Any,
+    catalog: list[Offer],
+    look_for_barriers: Callable[[Page], list[str]],
+    theme: Any,
+    language: str,
+) -> None:
+    context = browser.new_context(base_url=live_server.url, locale=language, color_scheme=theme, bypass_csp=True)
+    try:
+        page = context.new_page()
+        found: list[str] = []
+        for path in (*PAGES, f"/workbench/candidate/{catalog[0].pk}/", f"/catalog/offers/{catalog[0].pk}/"):
+            page.goto(path)
+            for fold in page.locator("details").all():
+                fold.evaluate("fold => { fold.open = true; }")
+            found += look_for_barriers(page)
+        assert found == []
+    finally:
+        context.close()
+
+
+def test_nothing_runs_off_a_narrow_screen(browser: Browser, live_server: Any, catalog: list[Offer]) -> None:
+    context = browser.new_context(base_url=live_server.url, viewport={"width": 375, "height": 800}, locale="ja-JP")
+    try:
+        page = context.new_page()
+        wide = []
+        for path in (*PAGES, f"/workbench/candidate/{catalog[0].pk}/"):
+            page.goto(path)
+            width = page.evaluate("() => document.documentElement.scrollWidth")
+            if width > 375:
+                wide.append(f"{path}: {width}")
+        assert wide == []
+    finally:
+        context.close()

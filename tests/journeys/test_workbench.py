@@ -1,0 +1,169 @@
+"""From a workload to its candidates, and refining them in place, in a real browser."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from playwright.sync_api import expect
+
+from catalog.models import Offer
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def test_an_example_of_the_start_page_opens_with_its_candidates(page: Page, catalog: list[Offer]) -> None:
+    page.goto("/")
+    page.get_by_role("link", name=re.compile("Internal chat assistant")).click()
+    expect(page).to_have_url(re.compile(r"/workbench/\?in=800"))
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Fits on one L40S")
+    expect(page.locator("#strip .bar")).to_be_visible()
+    expect(page.locator("[data-detail]").first).to_be_visible()
+    assert page.locator("tr[class^=class-]").count() >= 3
+
+
+def test_a_change_refines_the_answer_in_place(page: Page, catalog: list[Offer]) -> None:
+    page.goto("/workbench/")
+    page.evaluate("() => { window.sameDocument = true; }")
+    weights = page.locator("#strip .key").inner_text()
+    field = page.get_by_label("At once, peak")
+    field.click()
+    field.fill("")
+    field.press_sequentially("64", delay=20)
+    expect(page).to_have_url(re.compile(r"users_peak=64"))
+    expect(field).to_be_focused()
+    expect(field).to_have_value("64")
+    page.get_by_label("Weights format").select_option("fp8")
+    expect(page).to_have_url(re.compile(r"weights=fp8.*users_peak=64"))
+    expect(page.locator("#strip .key")).not_to_have_text(weights)
+    expect(page.locator("#changed")).to_contain_text("Weights format: BF16 → FP8")
+    assert page.evaluate("() => window.sameDocument"), "the page was never loaded again"
+
+
+def test_back_and_a_shared_link_show_the_same_screen(page: Page, catalog: list[Offer]) -> None:
+    page.goto("/workbench/")
+    page.get_by_label("Input, longest").fill("16000")
+    expect(page).to_have_url(re.compile("in_max=16000"))
+    page.get_by_label("Output, longest").fill("4000")
+    expect(page).to_have_url(re.compile("out_max=4000"))
+    link = page.url
+    headline = page.get_by_role("heading", level=1).inner_text()
+    page.go_back()
+    expect(page).to_have_url(re.compile(r"in_max=16000$"))
+    expect(page.get_by_label("Output, longest")).to_have_value("1000")
+    expect(page.get_by_label("Input, longest")).to_have_value("16000")
+    page.goto(link)
+    expect(page.get_by_role("heading", level=1)).to_have_text(headline)
+    expect(page.get_by_label("Output, longest")).to_have_value("4000")
+
+
+def test_a_refused_field_says_so_and_loses_nothing(page: Page, catalog: list[Offer]) -> None:
+    page.goto("/workbench/")
+    headline = page.get_by_role("heading", level=1).inner_text()
+    field = page.get_by_label("Input, typical")
+    field.fill("many")
+    expect(page.locator("#err-in")).to_contain_text("is not read as a number")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(field).to_have_value("many")
+    expect(page.get_by_role("heading", level=1)).to_have_text(headline)
+    field.fill("１２００")
+    expect(page).to_have_url(re.compile("in=1200"))
+    expect(page.locator("#err-in")).to_be_empty()
+    expect(field).not_to_have_attribute("aria-invalid", "true")
+
+
+def test_a_candidate_unfolds_with_formulas_and_folds_again(page: Page, catalog: list[Offer]) -> None:
+    page.goto("/workbench/")
+    link = page.locator("[data-detail]").nth(1)
+    link.click()
+    expect(link).to_have_attribute("aria-expanded", "true")
+    cell = page.locator(f"#{link.get_attribute('data-detail')}")
+    cell.get_by_text("Weights on one GPU").click()
+    expect(cell.locator(".formula").first).to_be_visible()
+    link.click()
+    expect(cell).to_be_hidden()
+    assert "candidate" not in page.url
+
+
+def test_a_model_is_suggested_as_one_types(page: Page, catalog: list[Offer]) -> None:
+    page.goto("/workbench/")
+    page.get_by_label("Model", exact=True).fill("qwen2.5-7b")
+    expect(page.locator("#model-options option").first).to_have_attribute("value", re.compile("Qwen2.5-7B", re.I))
+
+
+def test_the_chart_is_drawn_under_the_strict_policy(page: Page, catalog: list[Offer]) -> None:
+    page.goto("/workbench/")
+    page.locator("#h-chart").scroll_into_view_if_needed()
+    expect(page.locator("figure.chart .js-plotly-plot .scatterlayer").first).to_be_visible()
+    page.locator("[data-theme-toggle]").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    expect(page.locator("figure.chart .js-plotly-plot .scatterlayer").first).to_be_visible()
+
+
+def test_everything_works_without_scripts(browser: Browser, live_server: Any, catalog: list[Offer]) -> None:
+    context = browser.new_context(base_url=live_server.url, java_script_enabled=False, locale="en-GB")
+    try:
+        page = context.new_page()
+        page.goto("/workbench/")
+        page.get_by_label("At once, peak").fill("48")
+        page.get_by_label("Weights format").select_option("fp8")
+        page.get_by_role("button", name="Compare").click()
+        expect(page).to_have_url(re.compile(r"/workbench/\?weights=fp8&users_peak=48"))
+        expect(page.get_by_label("At once, peak")).to_have_value("48")
+        page.locator("thead a", has_text="Bandwidth").click()
+        expect(page).to_have_url(re.compile("sort="))
+        page.locator("[data-detail]").nth(1).click()
+        expect(page.get_by_text("How each figure comes about")).to_be_visible()
+        page.get_by_role("link", name="Back to the workbench").click()
+        page.get_by_role("link", name="Chart of all candidates").click()
+        expect(page.locator("figure.chart svg")).to_be_visible()
+    finally:
+        context.close()
+
+
+def test_a_pasted_config_is_sized(page: Page, catalog: list[Offer]) -> None:
+    page.goto("/workbench/")
+    page.get_by_label("At once, peak").fill("12")
+    page.get_by_text("Paste a config.json").click()
+    text = page.get_by_label("Contents of the model's config.json")
+    text.fill('{"model_type": "llama"}')
+    page.get_by_role("button", name="Read this config.json").click()
+    expect(page.locator("#err-config_text")).to_contain_text("missing")
+    expect(page.get_by_label("At once, peak")).to_have_value("12")
+    text.fill(
+        '{"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32,'
+        ' "num_key_value_heads": 8, "intermediate_size": 8192, "vocab_size": 128256, "head_dim": 64}'
+    )
+    page.get_by_role("button", name="Read this config.json").click()
+    expect(page).to_have_url(re.compile(r"config=[0-9a-f]{64}&users_peak=12"))
+    expect(page.locator("#strip")).to_be_visible()
+    expect(page.get_by_text("A pasted config.json is used instead of the name.")).to_be_visible()
+
+
+def test_on_a_narrow_screen_the_answer_comes_first_and_the_form_in_a_sheet(page: Page, catalog: list[Offer]) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto("/workbench/")
+    expect(page.locator("#strip")).to_be_in_viewport()
+    expect(page.locator("#workload")).to_be_hidden()
+    page.get_by_role("button", name="Change the workload").click()
+    expect(page.locator("#workload")).to_be_visible()
+    page.get_by_label("At once, peak").fill("64")
+    expect(page).to_have_url(re.compile("users_peak=64"))
+    page.keyboard.press("Escape")
+    expect(page.locator("#workload")).to_be_hidden()
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
+
+
+def test_the_keyboard_reaches_the_answer(page: Page, catalog: list[Offer]) -> None:
+    page.goto("/workbench/")
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
+    page.locator("#f-model").focus()
+    page.keyboard.press("Tab")
+    expect(page.get_by_text("Paste a config.json")).to_be_focused()
