@@ -28,7 +28,7 @@ def write(
         "health": "/healthz",
         # Cookies are for https only where the settings say that it is there.
         **({"https_header": ["X-Forwarded-Proto", "https"], "always_https": True} if settings.HTTPS else {}),
-        "login_paths": [login],
+        "login_paths": [login, reverse("admin:login")],
         "csrf_seed": login,
         "headers": {"Accept-Language": "en"},
         "principals": _principals(world, login),
