@@ -1,4 +1,4 @@
-"""The current market: a read-only columnar copy of the comparable offers, one per process and catalog version."""
+"""The current market: a columnar copy of the comparable offers, one per process and catalog version."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from planner.sizing.quantities import GB, GIB
 from planner.sizing.results import OfferFacts
 
 PAST_KEPT = 4
-"""Markets of past moments kept in memory, for saving a screen that was opened before the last price change."""
+"""Past markets kept in memory: a screen may be saved after the prices it was opened with have changed."""
 
 OFFER_FIELDS = (
     "pk", "provider_id", "provider__name", "sku", "region", "tier", "accelerator_id", "gpu_count", "gpu_fraction",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -225,10 +226,16 @@ def month(
 
 
 def _machine_line(
-    what: str, price: UnitPrice, machines: int, count: Decimal, per_unit: Decimal, currency: str, terms: Terms
+    what: Literal["gpu", "rework"],
+    price: UnitPrice,
+    machines: int,
+    count: Decimal,
+    per_unit: Decimal,
+    currency: str,
+    terms: Terms,
 ) -> BillLine:
     return BillLine(
-        what=what,  # type: ignore[arg-type]
+        what=what,
         amount=rounded(per_unit * machines * count, currency),
         quantity=float(machines * count),
         unit="machine-month" if price.per_month else "machine-hour",

@@ -1,4 +1,4 @@
-"""From a workload to its comparison: place it on every machine, weigh every offer, rank, and write out a page."""
+"""From a workload to its comparison: every offer weighed and ranked, and a page of them written out."""
 
 from __future__ import annotations
 
@@ -412,10 +412,9 @@ def _rejection(setting: Setting, weighed: Weighed, row: int, *, help_: bool) -> 
         if help_ and outcome.layout is not None:
             would_help = nearest.what_would_help(setting, outcome, market.machines[market.machine_index[row]])
     elif reason == "price":
-        detail = {"rule": "estimated"} if facts.estimated else {
-            "rule": "maximum", "asked": workload.filters.price_per_month_maximum,
-            "got": weighed.total_minor[row] / MINOR_UNITS[weighed.currency],
-        }  # fmt: skip
+        got = int(weighed.total_minor[row]) / MINOR_UNITS[weighed.currency]
+        maximum = {"rule": "maximum", "asked": workload.filters.price_per_month_maximum, "got": got}
+        detail = {"rule": "estimated"} if facts.estimated else maximum
     elif reason == "tier":
         detail = {"tier": facts.tier, "asked": list(workload.filters.tiers)}
     elif reason == "currency":

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from planner.sizing import memory, speed_derivations
-from planner.sizing.bill import MINOR_UNITS, shown_unit_price
+from planner.sizing.bill import MINOR_UNITS
+from planner.sizing.offers import shown_unit_price
 from planner.sizing.placing import Placement
 from planner.sizing.quantities import Derivation, Term
 from planner.sizing.results import Bill, Candidate

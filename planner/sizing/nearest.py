@@ -1,4 +1,4 @@
-"""What would help: the least change that would give a candidate that meets everything, and what would make one fit."""
+"""What would help: the least change that gives a candidate meeting everything, and what makes one fit."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _filter(weighed: Weighed) -> SmallestChange | None:
     """The filter whose lifting shows most offers that meet everything."""
     best: SmallestChange | None = None
     for name in FILTERS:
-        hidden = (weighed.reason == REASONS.index(name)) & (weighed.class_ == MEETS_TARGETS)  # type: ignore[arg-type]
+        hidden = (weighed.reason == REASONS.index(name)) & (weighed.class_ == MEETS_TARGETS)
         count = int(np.count_nonzero(hidden))
         if count and (best is None or count > best.candidates):
             change, value = FILTER_CHANGES[name]

@@ -1,4 +1,4 @@
-"""Ways to split one replica over the devices of a machine: what fits, and the replica as the speed model sees it."""
+"""Ways to split one replica over the devices of a machine, and what the speed model sees of each."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Desk:
         self.need = Need.of(self.workload)
 
     def layouts(self, machine: Machine) -> list[Layout]:
-        """Splits within one machine, fewest devices first: by layers where the runtime does so, else by tensors."""
+        """Splits within one machine, fewest devices first: by layers or by tensors, as the runtime does."""
         counts = [n for n in range(1, machine.device_count + 1) if machine.device_count % n == 0]
         if machine.fraction < 1:
             counts = [1]
@@ -60,7 +60,7 @@ class Desk:
         return [Layout(tp=n) for n in counts]
 
     def options(self, machine: Machine) -> list[Option] | Refusal:
-        """Layouts that fit, fewest devices first, or the first rule that none passes: support, memory, division.
+        """Layouts that fit, fewest devices first, or the first rule none passes: support, memory, division.
 
         A layout that fits only without headroom counts where none fits with it.
         """

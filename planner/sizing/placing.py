@@ -1,4 +1,4 @@
-"""One workload on every distinct machine: layout, memory, replicas and speed, all machines in a few passes."""
+"""One workload on every distinct machine: layout, memory, replicas and speed, in a few passes."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def rank(standing: Standing, offset: int = 0, limit: int | None = None) -> Integ
 
 
 def _bands(standing: Standing, effective: Integers, order: Integers, end: int) -> Iterator[tuple[int, int]]:
-    """Start and stop of each band up to ``end``, over the sorted order; taken before any of them is resorted."""
+    """Start and stop of each band up to ``end``, over the order before any band is sorted inside."""
     sorted_effective = effective[order]
     class_, objective = standing.class_[order], standing.objective[order]
     changes = np.flatnonzero((np.diff(class_) != 0) | (objective[1:] != objective[:-1])) + 1

@@ -1,4 +1,4 @@
-"""Every offer of a market against one workload, in columns: filters in their order, bills in integers, classes."""
+"""Every offer of a market against one workload, in columns: filters, bills in integers, classes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ from planner.sizing.ranking import MEETS_TARGETS, MISSES_TARGETS, TIGHT, Floats
 from planner.sizing.results import MemorySplit, RejectionReason
 from planner.sizing.runtime import Runtime
 from planner.sizing.workload import BatchWorkload, Filters, ServingWorkload
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 REASONS: tuple[RejectionReason, ...] = (
     "support", "memory", "divisibility", "overload", "include", "exclude", "region", "provider", "tier", "currency",
@@ -152,7 +155,7 @@ def weigh(setting: Setting, placements: list[Placement | Refusal]) -> Weighed:
     )
 
 
-def _of(values: NDArray[np.generic], index: Integers) -> NDArray[np.generic]:  # type: ignore[type-arg]
+def _of(values: NDArray[Scalar], index: Integers) -> NDArray[Scalar]:
     """The value of each row; an empty table has no rows."""
     return values[index] if len(values) else np.zeros(len(index), dtype=values.dtype)
 

@@ -116,7 +116,7 @@ class CommonWorkload(Frozen):
 
     objective: Objective = "cost"
     budget_per_month: Annotated[Number, Field(gt=0, le=1e12)] | None = None
-    deadline_hours: Annotated[Number, Field(gt=0, le=876_000)] | None = None
+    deadline_hours: Annotated[Number, Field(gt=0, le=876_000)] | Literal["none"] | None = None
     headroom_fraction: Annotated[Number, Field(ge=0, le=0.9)] = 0.1
     replicas_minimum: Annotated[Count, Field(ge=1, le=10_000)] = 1
     interruptible: Annotated[bool, Strict()] = False

@@ -21,11 +21,10 @@ RATES = Rates(
     source="ECB",
 )
 STORAGE = StoragePrice(Decimal("0.08"), "USD", "price page")
+EGRESS_STEPS = ((0, "0"), (100, "0.09"), (10_240, "0.085"))
 EGRESS = EgressPrice(
-    (EgressStep(Decimal(0), Decimal(0)), EgressStep(Decimal(100), Decimal("0.09")), EgressStep(Decimal(10240), Decimal("0.085"))),
-    "USD",
-    "price page",
-)  # fmt: skip
+    tuple(EgressStep(Decimal(from_gb), Decimal(price)) for from_gb, price in EGRESS_STEPS), "USD", "price page"
+)
 TERMS = Terms("aws", unit_s=1, minimum_s=60, storage=STORAGE, egress=EGRESS)
 NOTHING = Needs(0, 0)
 

@@ -1,4 +1,4 @@
-"""``manage.py size WORKLOAD.json``: size a workload and rank the offers. Exit 2 with one line for a bad workload."""
+"""``manage.py size WORKLOAD.json``: size a workload, rank the offers; exit 2 with one line if it is bad."""
 
 from __future__ import annotations
 
