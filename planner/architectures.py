@@ -109,8 +109,7 @@ def search(text: str, limit: int = 10) -> tuple[Entry, ...]:
     """Models that match what is being typed, best first; sized ones before the others at equal rank.
 
     Every word must be found: as the name's start, as a word, as a word's start, or inside a word. ``70b``
-    finds a
-    size of 70 billion in the name. An empty text gives the first models of the list.
+    finds a size of 70 billion in the name. An empty text gives the first models of the list.
     """
     words = _words(text)
     whole = "-".join(words)

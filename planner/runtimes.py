@@ -25,12 +25,14 @@ def build(values: Mapping[str, float] | None = None) -> tuple[Runtime, ...]:
     """Every engine and era; ``values`` stand in for constants of the seed (to judge them out of fold)."""
     constants: dict[str, Assumption] = {}
     for row in document()["constants"]:
-        value = (values or {}).get(row["name"], row["value"])
+        source = row["source"]
+        if "publishers" in row:
+            source = f"{source}: {row['rows']} rows of {row['publishers']} publishers"
         constants[row["name"]] = Assumption(
             name=row["name"],
-            value=value,
+            value=(values or {}).get(row["name"], row["value"]),
             unit=row["unit"],
-            source=row["source"],
+            source=source,
             low=row["low"],
             high=row["high"],
         )

@@ -7,6 +7,7 @@ takes the value of the constant it would otherwise share (``pooled_with`` in the
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import exp, log
@@ -151,8 +152,11 @@ def spreads(rows: Sequence[Row], predictions: Mapping[str, float | None]) -> dic
     return found
 
 
-def document(rows: Sequence[Row]) -> dict[str, Any]:
-    """The content of the runtimes' seed with constants and ranges fitted on these rows."""
+def document(rows: Sequence[Row], predictions: Mapping[str, float | None] | None = None) -> dict[str, Any]:
+    """The content of the runtimes' seed with constants and ranges fitted on these rows.
+
+    ``predictions`` out of fold, where they are known already.
+    """
     own = fit(rows)
     content = dict(runtimes.document())
     constants: list[dict[str, Any]] = []
@@ -173,4 +177,12 @@ def document(rows: Sequence[Row]) -> dict[str, Any]:
                 "rows": own.rows[name],
             }
         )
-    return {**content, "constants": constants, "spreads": spreads(rows, out_of_fold(rows))}
+    return {**content, "constants": constants, "spreads": spreads(rows, predictions or out_of_fold(rows))}
+
+
+def text(content: Mapping[str, Any]) -> str:
+    """The seed file of runtimes: one constant a line."""
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in content["constants"])
+    ranges = json.dumps(content["spreads"], ensure_ascii=False)
+    engines = ",\n".join(json.dumps(row, ensure_ascii=False, indent=1) for row in content["runtimes"])
+    return f'{{"constants": [\n{lines}\n],\n"spreads": {ranges},\n"runtimes": [\n{engines}\n]}}\n'

@@ -203,12 +203,14 @@ def _attention(group: LayerGroup, hidden: int) -> Iterator[Tensor]:
         yield Tensor("o", "attention", n, hidden, a.heads * a.value_dim, "shard", "always", latent=True)
         return
     query, keys, values = a.heads * a.head_dim, a.kv_heads * a.head_dim, a.kv_heads * a.values_dim
-    shared = {"kv_heads": a.kv_heads, "query_heads": a.heads}
-    yield Tensor("q", "attention", n, query, hidden, "shard", "always", **shared)
-    yield Tensor("k", "attention", n, keys, hidden, "kv", "always", **shared)
+    kv, heads = a.kv_heads, a.heads
+    yield Tensor("q", "attention", n, query, hidden, "shard", "always", kv_heads=kv, query_heads=heads)
+    yield Tensor("k", "attention", n, keys, hidden, "kv", "always", kv_heads=kv, query_heads=heads)
     if not a.shared_key_value:
-        yield Tensor("v", "attention", n, values, hidden, "kv", "always", **shared)
-    yield Tensor("o", "attention", n, hidden, a.heads * a.values_dim, "shard", "always", **shared)
+        yield Tensor("v", "attention", n, values, hidden, "kv", "always", kv_heads=kv, query_heads=heads)
+    yield Tensor(
+        "o", "attention", n, hidden, a.heads * a.values_dim, "shard", "always", kv_heads=kv, query_heads=heads
+    )
     if a.qkv_bias:
         yield Tensor("q_bias", "attention", n, query, 1, "shard", "always")
         yield Tensor("kv_bias", "attention", n, keys + values, 1, "kv", "always", kv_heads=a.kv_heads)

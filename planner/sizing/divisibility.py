@@ -22,8 +22,8 @@ def violation(arch: Architecture, weights_format: str, layout: Layout) -> dict[s
     """The first rule that this split breaks, with its numbers; None where it divides.
 
     Rules: heads ÷ tp; KV heads ÷ tp or tp ÷ KV heads; padded vocabulary ÷ tp; MLP width ÷ tp, and that a
-    whole
-    number of quantisation groups; experts ÷ ep; layers ≥ pp. The padding of kernels is not counted on.
+    whole number of quantisation groups; experts ÷ ep; layers ≥ pp. The padding of kernels is not counted
+    on.
     """
     tp = layout.tp
     if layout.pp > arch.layer_count:

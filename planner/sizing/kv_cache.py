@@ -105,7 +105,6 @@ class KvFootprint:
         )
 
 
-@lru_cache(maxsize=4096)
 def footprint(
     arch: Architecture,
     kv_format: str,
@@ -120,10 +119,33 @@ def footprint(
     KV head. MLA: (kv_rank + rope_dim) × bytes a layer on **every** rank, split only by ``dp`` and ``pp``.
     Layers with a window keep the window where the runtime frees the rest.
     """
-    if kv_format == "auto" and arch.stored_kv_format:
-        kv_format = arch.stored_kv_format
+    return _footprint(
+        arch,
+        arch.stored_kv_format if kv_format == "auto" and arch.stored_kv_format else kv_format,
+        weights_format,
+        layout,
+        chunk_tokens,
+        runtime.block_tokens,
+        runtime.frees_windows,
+        runtime.unifies_pages,
+        not runtime.preallocates,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _footprint(
+    arch: Architecture,
+    kv_format: str,
+    weights_format: str,
+    layout: Layout,
+    chunk_tokens: int,
+    block_tokens: int,
+    frees_windows: bool,
+    unifies_pages: bool,
+    paged: bool,
+) -> KvFootprint:
     width = kv_bits(kv_format, weights_format) / 8
-    held_counts = _held_counts(arch, layout, runtime)
+    held_counts = _held_counts(arch, layout, unifies_pages and frees_windows)
     found: list[KvLayers] = []
     for group, held_count in zip(arch.layers, held_counts, strict=True):
         count = ceil(group.count / layout.pp)
@@ -148,23 +170,22 @@ def footprint(
         )
     return KvFootprint(
         layers=tuple(found),
-        block_tokens=runtime.block_tokens,
-        windows_saved=runtime.frees_windows,
+        block_tokens=block_tokens,
+        windows_saved=frees_windows,
         chunk_tokens=chunk_tokens,
-        paged=not runtime.preallocates,
+        paged=paged,
     )
 
 
-def _held_counts(arch: Architecture, layout: Layout, runtime: Runtime) -> list[int]:
+def _held_counts(arch: Architecture, layout: Layout, shares_pages: bool) -> list[int]:
     """Layers of each group that room is made for.
 
     A runtime that shares pages between kinds of layers makes groups as large as the smaller kind and fills
-    the
-    last one up: 52 windowed layers beside 10 global ones take the room of 60.
+    the last one up: 52 windowed layers beside 10 global ones take the room of 60.
     """
     counts = [ceil(group.count / layout.pp) for group in arch.layers]
     windows = [group.attention.window for group in arch.layers]
-    if not (runtime.unifies_pages and runtime.frees_windows) or len(set(windows)) < 2:
+    if not shares_pages or len(set(windows)) < 2:
         return counts
     by_kind: dict[int | None, int] = {}
     for window, count in zip(windows, counts, strict=True):

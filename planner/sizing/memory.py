@@ -87,8 +87,7 @@ def what_would_help(
     """Changes that would make it fit, computed one at a time, smallest first.
 
     ``weights_formats`` and ``kv_formats`` are what this runtime can run on this device. Each change
-    carries the
-    bytes it would need and have, and the verdict it would give.
+    carries the bytes it would need and have, and the verdict it would give.
     """
     found: list[dict[str, Any]] = []
 

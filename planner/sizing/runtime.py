@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 from planner.sizing.devices import Device
@@ -81,6 +82,7 @@ class Runtime(Frozen):
         return self.defaults[-1]
 
 
+@lru_cache(maxsize=1024)
 def version_key(version: str) -> tuple[int, ...]:
     """``"0.10.1.post2"`` → ``(0, 10, 1)``; what is not a number ends it."""
     found: list[int] = []
