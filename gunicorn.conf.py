@@ -7,8 +7,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from prometheus_client import multiprocess
-
 bind = f"{os.environ.get('HOST', '127.0.0.1')}:{os.environ.get('PORT', '8000')}"
 workers = int(os.environ.get("WEB_CONCURRENCY", "2"))
 worker_class = "gthread"
@@ -27,16 +25,16 @@ errorlog = "-"
 accesslog = None  # each request is logged by the product, without the secrets in its address
 loglevel = "warning"
 
-# Counters of all workers are added up through files in this folder, which must begin empty.
+# Counters of all workers are added up through files in this folder, which must begin empty. The client library
+# looks at the variable when it is imported, so it is imported below.
 _data_dir = os.environ.get("MITSUMORI_DATA_DIR") or Path(__file__).resolve().parent / "var"
-_metrics_dir = Path(_data_dir) / "metrics"
+_metrics_dir = Path(_data_dir).resolve() / "metrics"
+shutil.rmtree(_metrics_dir, ignore_errors=True)
+_metrics_dir.mkdir(parents=True, exist_ok=True)
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(_metrics_dir)
 
 
-def on_starting(server: Any) -> None:
-    shutil.rmtree(_metrics_dir, ignore_errors=True)
-    _metrics_dir.mkdir(parents=True, exist_ok=True)
-
-
 def child_exit(server: Any, worker: Any) -> None:
+    from prometheus_client import multiprocess
+
     multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]

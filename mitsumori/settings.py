@@ -386,15 +386,14 @@ STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = DATA_DIR / "static"
 STATIC_ROOT.mkdir(exist_ok=True)
-_collected = PRODUCTION or (not DEBUG and not TESTING and (STATIC_ROOT / "staticfiles.json").exists())
-WHITENOISE_USE_FINDERS = not _collected
+WHITENOISE_USE_FINDERS = not PRODUCTION
 WHITENOISE_AUTOREFRESH = DEBUG
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
-        "BACKEND": "mitsumori.static_files.HashedStaticFiles"
-        if _collected
-        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG or TESTING
+        else "mitsumori.static_files.HashedStaticFiles"
     },
 }
 MEDIA_ROOT = DATA_DIR / "files"
