@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
 
 from planner.evaluation.rows import Row
 from planner.evaluation.throughput_cases import Case, Unsupported, case
@@ -28,6 +27,7 @@ PRIORS: dict[str, float] = {
     "prefill_compute_fraction": 0.55,
     "prefill_attention_fraction": 0.3,
     "roof_exponent": 3.0,
+    "routing_spread": 0.8,
     "step_fixed_s": 1.5e-3,
     "step_layer_s": 4e-5,
     "step_sequence_s": 1e-5,
@@ -47,6 +47,7 @@ PRIORS: dict[str, float] = {
 PRIOR_FACTORS: dict[str, dict[Axis, dict[str, float]]] = {
     "prefill_compute_fraction": {"engine": {"llama_cpp": 0.4}},
     "hop_s": {"link": {"pcie": 3.0}},
+    "kv_residency_fraction": {"engine": {"tensorrt_llm": 1.25}},
     "step_layer_s": {"launch": {"eager": 2.0}},
 }
 
@@ -67,14 +68,19 @@ FREEDOM: dict[str, float] = {
 """Standard deviation of ln(base ÷ start) that the pull allows; others ``FREEDOM_BASE``."""
 FREEDOM_BASE = 0.3
 FREEDOM_FACTOR: dict[str, float] = {
-    "step_fixed_s": 0.6, "step_layer_s": 0.6, "step_sequence_s": 0.6, "request_fixed_s": 0.8, "hop_s": 0.5,
-    "synchrony_fraction": 0.4, "prefill_step_share": 0.4,
+    "step_fixed_s": 0.7, "step_layer_s": 0.7, "step_sequence_s": 0.7, "request_fixed_s": 0.7, "hop_s": 0.5,
+    "synchrony_fraction": 0.4, "prefill_step_share": 0.4, "prefill_compute_fraction": 0.25,
 }  # fmt: skip
-FREEDOM_CLASS = 0.2
+FREEDOM_CLASS = 0.15
 """Standard deviation of ln(factor) of a class."""
 
-NOISE = 0.25
+NOISE = 0.15
 """Scale of a residual: ln(predicted ÷ measured) of a good prediction."""
+ROBUST = 1.5
+"""Scaled errors beyond this count linearly instead of squared."""
+ROUNDS = 12
+DAMPINGS = 6
+COST_TOLERANCE = 2e-4
 SOURCES_MINIMUM = 2
 FOLDS = 12
 
@@ -159,19 +165,16 @@ class Problem:
         self.start = start(found.classes)
         self.cases = gather(found.cases, np.exp(self.start))
         self.scale = np.sqrt(found.weights) / NOISE
-        self.touched = [self._touched(position) for position in range(len(factors))]
-
-    def _touched(self, position: int) -> tuple[NDArray[np.bool_], Cases | None, NDArray[np.bool_]]:
-        _, mask = self.design[position]
-        rows = np.zeros(len(self.found.cases), dtype=bool)
-        rows[self.found.owners[mask]] = True
-        points = rows[self.found.owners]
-        if rows.all():
-            return rows, self.cases, points
-        if not rows.any():
-            return rows, None, points
-        own = [self.found.cases[n] for n in np.flatnonzero(rows)]
-        return rows, gather(own, np.exp(self.start[:, points])), points
+        touched = [np.unique(self.found.owners[mask]) for _, mask in self.design]
+        self.touched = np.concatenate(touched)
+        self.mover = np.repeat(np.arange(len(factors)), [len(cases) for cases in touched])
+        self.moved = self.cases.chosen(self.touched)
+        self.points = self.cases.points_of(self.touched)
+        sizes = np.diff(np.append(self.cases.starts, len(self.found.owners)))[self.touched]
+        mover = np.repeat(self.mover, sizes)
+        rows = np.array([row for row, _ in self.design])[mover]
+        moves = np.stack([mask for _, mask in self.design])[mover, self.points]
+        self.cells = (rows[moves], np.flatnonzero(moves))
 
     def constants(self, theta: Array) -> Array:
         logs = self.start.copy()
@@ -182,27 +185,25 @@ class Problem:
     def errors(self, theta: Array) -> Array:
         return np.log(np.maximum(predict(self.cases, self.constants(theta)), 1e-12) / self.found.measured)
 
-    def residuals(self, theta: Array) -> Array:
+    def cost(self, theta: Array) -> float:
+        errors = self.errors(theta) * self.scale
         pull = theta / np.array([factor.freedom for factor in self.factors])
-        return np.concatenate([self.errors(theta) * self.scale, pull])
+        loss = 2.0 * ROBUST**2 * (np.sqrt(1.0 + (errors / ROBUST) ** 2) - 1.0)
+        return float(np.sum(loss) + np.sum(pull**2))
 
     def jacobian(self, theta: Array) -> Array:
-        count = len(self.found.cases)
+        """Change of the scaled errors with each unknown."""
         base = self.errors(theta)
-        result = np.zeros((count + len(theta), len(theta)))
-        step = 1e-3
-        constants = self.constants(theta)
-        for position, (rows, cases, points) in enumerate(self.touched):
-            result[count + position, position] = 1.0 / self.factors[position].freedom
-            if cases is None:
-                continue
-            row, mask = self.design[position]
-            moved = constants[:, points].copy()
-            moved[row, mask[points]] *= np.exp(step)
-            limit = MAXIMUM.get(NAMES[row], np.inf)
-            moved[row] = np.minimum(moved[row], limit)
-            predicted = np.log(np.maximum(predict(cases, moved), 1e-12) / self.found.measured[rows])
-            result[:count, position][rows] = (predicted - base[rows]) / step * self.scale[rows]
+        result = np.zeros((len(self.found.cases), len(theta)))
+        step = 5e-3
+        constants = self.constants(theta)[:, self.points]
+        constants[self.cells] *= np.exp(step)
+        for name, limit in MAXIMUM.items():
+            row = NAMES.index(name)
+            constants[row] = np.minimum(constants[row], limit)
+        predicted = np.log(np.maximum(predict(self.moved, constants), 1e-12) / self.found.measured[self.touched])
+        slopes = (predicted - base[self.touched]) / step * self.scale[self.touched]
+        result[self.touched, self.mover] = slopes
         return result
 
 
@@ -234,22 +235,37 @@ def bounded(logs: Array) -> Array:
     return values
 
 
-def fit(found: Data, factors: list[Factor] | None = None, rounds: int = 25) -> tuple[list[Factor], Array]:
-    """The unknowns that explain the measurements best."""
+def fit(found: Data, factors: list[Factor] | None = None, rounds: int = ROUNDS) -> tuple[list[Factor], Array]:
+    """The unknowns that explain the measurements best.
+
+    Damped Gauss–Newton on a Huber-like loss (soft L1) of the errors plus the squared pull; each round keeps the
+    best of a few dampings, so that the result does not depend on how fast the machine is.
+    """
     chosen = unknowns(found) if factors is None else factors
     problem = Problem(found, chosen)
-    result = least_squares(
-        problem.residuals,
-        np.zeros(len(chosen)),
-        jac=problem.jacobian,  # type: ignore[arg-type]
-        loss="soft_l1",
-        f_scale=1.5,
-        method="trf",
-        max_nfev=rounds,
-        xtol=1e-4,
-        ftol=1e-4,
-    )
-    return chosen, result.x
+    freedom = np.array([factor.freedom for factor in chosen])
+    theta = np.zeros(len(chosen))
+    damping = 0.1
+    cost = problem.cost(theta)
+    for _ in range(rounds):
+        errors = problem.errors(theta) * problem.scale
+        slopes = problem.jacobian(theta)
+        weight = 1.0 / np.sqrt(1.0 + (errors / ROBUST) ** 2)
+        scaled = slopes * freedom
+        normal = (scaled.T * weight) @ scaled
+        gradient = (scaled.T * weight) @ errors + theta / freedom
+        gained = False
+        for _ in range(DAMPINGS):
+            step = np.linalg.solve(normal + (1.0 + damping) * np.eye(len(theta)), -gradient) * freedom
+            moved = problem.cost(theta + step)
+            if moved < cost:
+                gained = cost - moved > COST_TOLERANCE * cost
+                theta, cost, damping = theta + step, moved, damping / 5
+                break
+            damping *= 5
+        if not gained:
+            break
+    return chosen, theta
 
 
 def to_constants(

@@ -8,6 +8,7 @@ takes the value of the constant it would otherwise share (``pooled_with`` in the
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import exp, log
@@ -19,7 +20,9 @@ from scipy.optimize import least_squares
 
 from planner import runtimes
 from planner.evaluation.memory_rows import predict_memory_rows
+from planner.evaluation.predictions import Prediction
 from planner.evaluation.rows import Row
+from planner.sizing.runtime import Runtime
 
 Array = NDArray[np.float64]
 
@@ -33,6 +36,7 @@ FREEDOM = 0.5
 """Standard deviation of ln(value ÷ start) that the pull allows, where the seed gives none (``freedom``)."""
 PUBLISHERS_MINIMUM = 2
 NUDGE = 0.1
+OWNER = re.compile(r"(?:repo|issue|pr):(?:https://github\.com/)?([\w.-]+)/")
 COVERAGE = 0.8
 FLOOR = 0.004
 """Half-width no range goes below: logs are printed to two decimals."""
@@ -122,16 +126,45 @@ def fit(rows: Sequence[Row]) -> Fit:
 
 
 def out_of_fold(rows: Sequence[Row]) -> dict[str, float | None]:
-    """Each memory row's prediction by constants that saw no row of its fold, by row id."""
-    found: dict[str, float | None] = {}
+    """The memory rows' figures by constants that saw no row of their fold, by row id."""
     memory = [row for row in rows if row.kind == "memory"]
-    for fold in sorted({row.fold for row in memory if row.fold is not None}):
-        own = fit([row for row in memory if row.fold != fold])
-        held = [row for row in memory if row.fold == fold]
-        answers = predict_memory_rows(held, runtimes.build(own.values))
-        for row, item in zip(held, answers, strict=True):
-            found[row.id] = item.predicted if isinstance(item.predicted, float) else None
-    return found
+    answers = predict_out_of_fold(memory)
+    return {
+        row.id: item.predicted if isinstance(item.predicted, float) else None
+        for row, item in zip(memory, answers, strict=True)
+    }
+
+
+def publisher(row: Row) -> str:
+    """Who published a row: its group, or the owner in its source where the file has no groups."""
+    found = OWNER.search(row.source)
+    return row.source_group or (found.group(1) if found else row.source)
+
+
+def predict_out_of_fold(rows: Sequence[Row], training: Sequence[Row] | None = None) -> list[Prediction]:
+    """One prediction a row, in order, by constants that saw nothing of its fold; of its publisher for verdicts.
+
+    ``training`` are the memory rows to fit on; those among ``rows`` by default.
+    """
+    known = [row for row in (training if training is not None else rows) if row.kind == "memory"]
+    publishers = {row.source_group for row in known}
+    fitted: dict[tuple[str, object], tuple[Runtime, ...]] = {}
+
+    def eras_without(row: Row) -> tuple[Runtime, ...]:
+        own: object = row.fold
+        if row.kind == "verdicts":
+            own = publisher(row) if publisher(row) in publishers else None
+        key = (row.kind if own is not None else "all", own)
+        if key not in fitted:
+            left = [
+                item
+                for item in known
+                if own is None or (item.source_group if row.kind == "verdicts" else item.fold) != own
+            ]
+            fitted[key] = runtimes.build(fit(left).values) if usable(left) else runtimes.eras()
+        return fitted[key]
+
+    return [predict_memory_rows([row], eras_without(row))[0] for row in rows]
 
 
 def spreads(rows: Sequence[Row], predictions: Mapping[str, float | None]) -> dict[str, list[float]]:

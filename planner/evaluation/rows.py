@@ -87,7 +87,8 @@ def _row(kind: Kind, cells: dict[str, str], path: Path, number: int) -> Row:
         for key, value in text.items()
         if value and key not in KEPT_FROM_PREDICTORS and not key.startswith("source")
     }
-    source = "/".join(part for part in (text.get("source_repo", ""), text.get("source_path", "")) if part)
+    parts = (text.get("source_repo", ""), text.get("source_path", ""))
+    source = "/".join(part for part in parts if part) or text.get("source", "")
     return Row(
         kind=kind,
         id=text.get("id") or f"{path.name}:{number}",

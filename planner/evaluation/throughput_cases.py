@@ -37,12 +37,14 @@ FORMATS: dict[str, str] = {
 }  # fmt: skip
 """The product's format for a label; near relatives of GGUF mixes take the nearest."""
 
-KV_FORMATS = {"fp16": "fp16", "f16": "fp16", "bf16": "bf16", "fp8": "fp8", "int8": "int8", "int4": "int8"}
+KV_FORMATS = {"fp16": "fp16", "f16": "fp16", "bf16": "bf16", "fp8": "fp8", "int8": "int8", "int4": "q4_0"}
 RANGE_MEAN = 0.9
 """Lengths drawn evenly from 0.8 to 1.0 of the nominal."""
 TP_DEGREES = (1, 2, 4, 8)
 SXM_WEIGHT = 3.0
 """Published measurements of a card that comes in both forms are mostly of the SXM one."""
+TUNED_SEQUENCES = 2048.0
+"""The batch limit that TensorRT-LLM's benchmark tool builds engines with."""
 DEFAULT_INPUT_TOKENS, DEFAULT_OUTPUT_TOKENS = 1000.0, 300.0
 
 
@@ -121,6 +123,7 @@ def case(inputs: Mapping[str, str]) -> Case:
                 point = _point(
                     inputs, extra, runs_on, runtime, arch, device, layout, weights, kv, prompt, output,
                     request_count / replicas if request_count else None,
+                    batch / replicas if fixed and batch else None,
                 )  # fmt: skip
             except (NotSized, UnknownRate) as error:
                 reason = str(error)
@@ -273,8 +276,13 @@ _rooms = _Rooms()
 def _point(
     inputs: Mapping[str, str], extra: Mapping[str, str], runs_on: Engine, runtime: Runtime, arch: Architecture,
     device: Device, layout: Layout, weights: str, kv: str, prompt: float, output: float, requests: float | None,
+    together: float | None,
 ) -> ServingPoint | None:  # fmt: skip
-    """The point without its load; None where not one request fits."""
+    """The point without its load; None where not one request fits.
+
+    A batch that was started whole was within the engine's limit; runs of TensorRT-LLM at full load are built
+    with a limit that does not bind.
+    """
     chunk = _number(inputs, "max_num_batched_tokens") or _number(extra, "chunked_prefill")
     sequences = _number(inputs, "max_num_seqs")
     fraction = _number(extra, "gpu_memory_utilization")
@@ -290,6 +298,9 @@ def _point(
         eager=eager,
     )
     room, batched_tokens, cap = _rooms.of(arch, need, runtime, device, layout)
+    limit = max(float(cap), together or 0.0)
+    if runtime.name == "tensorrt_llm" and inputs.get("scenario") in ("offline", "server") and sequences is None:
+        limit = max(limit, TUNED_SEQUENCES)
     attention_dp = _number(inputs, "attention_dp") or 0
     point = serving_point(
         arch, device, runtime, layout,
@@ -299,7 +310,7 @@ def _point(
         input_tokens=prompt,
         output_tokens=output,
         kv_room_bytes=room,
-        batch_cap=min(float(cap), requests or UNLIMITED),
+        batch_cap=min(limit, requests or UNLIMITED),
         chunk_tokens=batched_tokens,
         load="saturated",
         prefix_hit_fraction=float(extra.get("prefix_hit_rate", 0)),

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.evaluation.throughput_cases import Case
-from planner.sizing.serving import Steady
+from planner.sizing.serving import State, Steady
 from planner.sizing.speed import Array, decode_step, prefill_s
 
 MILLISECONDS = 1000.0
 DRAIN_SHARE = 0.5
 """Share of a request's decode time that a finite run is longer than its requests ÷ steady rate."""
+SETTLINGS = 3
+"""Times the crowding of a short run is worked out from the length of its requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cases:
     """Cases as arrays over their alternatives, so that one evaluation answers all."""
 
-    cases: tuple[Case, ...]
-    owner: np.ndarray
-    """The case of each alternative."""
+    starts: NDArray[np.intp]
+    """The first alternative of each case."""
+    fastest: NDArray[np.bool_]
+    """Alternatives are layouts to choose the fastest of; else cards, between which the answer lies."""
+    lower: NDArray[np.bool_]
+    """The metric is a time."""
+    weight: Array
     steady: Steady
-    fixed: np.ndarray
+    fixed: NDArray[np.bool_]
     """Alternatives whose requests start together."""
     load: Array
     replicas: Array
@@ -33,86 +40,85 @@ class Cases:
     gpus: Array
     input_tokens: Array
     output_tokens: Array
-    by_rate: np.ndarray
-    decode_only: np.ndarray
-    served: np.ndarray
-    metric: np.ndarray
+    by_rate: NDArray[np.bool_]
+    decode_only: NDArray[np.bool_]
+    served: NDArray[np.bool_]
+    metric: NDArray[np.str_]
+
+    def chosen(self, cases: NDArray[np.intp]) -> Cases:
+        """These cases in this order; one may come several times."""
+        counts = np.diff(np.append(self.starts, len(self.weight)))[cases]
+        points = self.points_of(cases)
+        columns = {
+            field.name: getattr(self, field.name)[points]
+            for field in fields(self)
+            if field.name not in ("starts", "steady")
+        }
+        return Cases(starts=np.cumsum(counts) - counts, steady=self.steady.chosen(points), **columns)
+
+    def points_of(self, cases: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The alternatives of these cases, in order."""
+        counts = np.diff(np.append(self.starts, len(self.weight)))[cases]
+        starts = np.cumsum(counts) - counts
+        return np.arange(counts.sum()) - np.repeat(starts - self.starts[cases], counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Mean rate (requests/s of one replica), TTFT and TPOT of each alternative's run."""
+
+    rate: Array
+    ttft_s: Array
+    tpot_s: Array
 
 
 def gather(cases: Sequence[Case], constants: Array) -> Cases:
     """Cases with the constants (constant, alternative) of their points."""
-    pairs = [(number, item, case) for number, case in enumerate(cases) for item in case.alternatives]
+    pairs = [(item, case) for case in cases for item in case.alternatives]
 
     def column(values: list[float]) -> Array:
         return np.array(values, dtype=np.float64)
 
+    def flags(values: list[bool]) -> NDArray[np.bool_]:
+        return np.array(values, dtype=bool)
+
+    counts = np.array([len(case.alternatives) for case in cases], dtype=np.intp)
     return Cases(
-        cases=tuple(cases),
-        owner=np.array([number for number, _, _ in pairs], dtype=np.intp),
-        steady=Steady([item.point for _, item, _ in pairs], constants),
-        fixed=np.array([case.kind == "fixed_batch" and item.point.load == "saturated" for _, item, case in pairs]),
-        load=column([(case.batch or np.inf) / item.replicas for _, item, case in pairs]),
-        replicas=column([item.replicas for _, item, _ in pairs]),
-        requests=column([(case.request_count or np.inf) / item.replicas for _, item, case in pairs]),
-        gpus=column([case.gpus for _, _, case in pairs]),
-        input_tokens=column([case.input_tokens for _, _, case in pairs]),
-        output_tokens=column([case.output_tokens for _, _, case in pairs]),
-        by_rate=np.array([case.by_rate for _, _, case in pairs]),
-        decode_only=np.array([case.decode_only for _, _, case in pairs]),
-        served=np.array([case.served for _, _, case in pairs]),
-        metric=np.array([case.metric for _, _, case in pairs]),
+        starts=np.cumsum(counts) - counts,
+        fastest=flags([case.best_layout for _, case in pairs]),
+        lower=flags([case.metric in ("ttft_ms", "tpot_ms") for _, case in pairs]),
+        weight=column([item.weight for item, _ in pairs]),
+        steady=Steady([item.point for item, _ in pairs], constants),
+        fixed=flags([case.kind == "fixed_batch" and item.point.load == "saturated" for item, case in pairs]),
+        load=column([(case.batch or np.inf) / item.replicas for item, case in pairs]),
+        replicas=column([item.replicas for item, _ in pairs]),
+        requests=column([(case.request_count or np.inf) / item.replicas for item, case in pairs]),
+        gpus=column([case.gpus for _, case in pairs]),
+        input_tokens=column([case.input_tokens for _, case in pairs]),
+        output_tokens=column([case.output_tokens for _, case in pairs]),
+        by_rate=flags([case.by_rate for _, case in pairs]),
+        decode_only=flags([case.decode_only for _, case in pairs]),
+        served=flags([case.served for _, case in pairs]),
+        metric=np.array([case.metric for _, case in pairs]),
     )
 
 
 def predict(cases: Cases, constants: Array) -> Array:
-    """The metric of every case in the unit of its file.
-
-    Requests that start together: all prompts, then all tokens; more of them than fit at once, and runs of few
-    requests at a rate, are the steady rate and the time to fill and empty the engine.
-    """
+    """The metric of every case in the unit of its file."""
     steady = cases.steady.with_constants(constants)
-    state, cap, beyond = steady.solve()
     output = np.maximum(cases.output_tokens, 1.0)
-    replicas = steady.replicas
-
-    together = np.where(np.isfinite(cases.load), np.maximum(cases.load, 1.0), np.maximum(steady.most, 1.0))
-    fits = together <= np.maximum(steady.most, 1.0) * 1.001
-    batch = np.minimum(together, np.maximum(steady.most, 1.0))
-    step = decode_step(replicas, batch).total_s
-    # Prompts that start together share steps; a lone pipeline stage waits for the one before it.
-    prompts = prefill_s(replicas, batch * steady.prompt_tokens, batch, steady.chunk_tokens)
-    fixed_s = np.where(cases.served, replicas.constant("request_fixed_s"), 0.0)
-    whole = prompts + fixed_s + np.maximum(output - 1.0, 0.0) * step
-    one_by_one = batch / whole
-    emptied = cap.request_rate_per_s * together / (
-        together + DRAIN_SHARE * cap.request_rate_per_s * cap.decode_s
-    )
-    fixed_rate = np.where(np.isfinite(cases.load), np.where(fits, one_by_one, emptied), one_by_one)
-    fixed_ttft = fixed_s + prompts * np.where(cases.served, 0.5 * (1.0 + 1.0 / batch), 1.0)
-
-    rate = state.request_rate_per_s
-    tpot = state.tpot_s
-    ttft = state.ttft_s
-    queued = beyond & ~steady.by_rate & ~steady.saturated
-    ttft = np.where(queued, np.maximum(cases.load / np.maximum(rate, 1e-30) - state.decode_s, ttft), ttft)
-    finite = np.isfinite(cases.requests)
-    requests = np.where(finite, cases.requests, 1e12)
-    offered = steady.load_value
-    over = cases.by_rate & beyond
-    with np.errstate(divide="ignore", invalid="ignore"):
-        lasting = np.where(
-            over,
-            requests / rate + DRAIN_SHARE * state.decode_s,
-            requests / offered + state.ttft_s + state.decode_s,
-        )
-        backlog = np.maximum(requests / 2.0 * (1.0 / rate - 1.0 / offered), 0.0)
-        ttft = np.where(over & finite, ttft + backlog, ttft)
-        rate = np.where(cases.by_rate & finite, requests / lasting, rate)
-
-    rate = np.where(cases.fixed, fixed_rate, rate) * cases.replicas
-    ttft = np.where(cases.fixed, fixed_ttft, ttft)
-    tpot = np.where(cases.fixed, step, tpot)
-    decoding = np.where(cases.decode_only, batch / step * cases.replicas, rate * output)
+    most = np.maximum(steady.most_together, 1.0)
+    together = np.where(np.isfinite(cases.load), np.maximum(cases.load, 1.0), most)
+    batch = np.minimum(together, most)
+    step = decode_step(steady.replicas, batch).total_s
+    prompts = prefill_s(steady.replicas, batch * steady.prompt_tokens, batch, steady.chunk_tokens)
+    run = _together(cases, steady, together, batch, step, prompts)
+    lasting = ~cases.fixed
+    if lasting.any():
+        other = _lasting(cases, steady, lasting)
+        run.rate[lasting], run.ttft_s[lasting], run.tpot_s[lasting] = other.rate, other.ttft_s, other.tpot_s
+    rate = run.rate * cases.replicas
+    tokens = np.where(cases.decode_only, batch / step * cases.replicas, rate * output)
     values = np.select(
         [
             cases.metric == "tpot_ms", cases.metric == "ttft_ms", cases.metric == "prefill_tok_s",
@@ -120,28 +126,81 @@ def predict(cases: Cases, constants: Array) -> Array:
             cases.metric == "per_gpu_output_tok_s", cases.metric == "total_tok_s",
         ],
         [
-            tpot * MILLISECONDS, ttft * MILLISECONDS,
+            run.tpot_s * MILLISECONDS, run.ttft_s * MILLISECONDS,
             batch * steady.prompt_tokens / prompts * cases.replicas,
-            1.0 / np.where(cases.fixed, step, tpot), decoding, rate * output / cases.gpus,
-            rate * (output + cases.input_tokens),
+            1.0 / run.tpot_s, tokens, rate * output / cases.gpus, rate * (output + cases.input_tokens),
         ],
         np.nan,
     )  # fmt: skip
     return _join(cases, values)
 
 
+def _together(
+    cases: Cases, steady: Steady, together: Array, batch: Array, step: Array, prompts: Array
+) -> Run:
+    """Requests that start together: all prompts, then all tokens. More than fit: the steady rate, and a drain."""
+    fixed_s = np.where(cases.served, steady.replicas.constant("request_fixed_s"), 0.0)
+    whole = prompts + fixed_s + np.maximum(cases.output_tokens - 1.0, 0.0) * step
+    cap = steady.at(np.maximum(steady.most, 1.0))
+    drained = together / (together / cap.request_rate_per_s + DRAIN_SHARE * cap.decode_s)
+    ttft = fixed_s + prompts * np.where(cases.served, 0.5 * (1.0 + 1.0 / batch), 1.0)
+    return Run(np.where(together <= batch * 1.001, batch / whole, drained), ttft, step.copy())
+
+
+def _lasting(cases: Cases, steady: Steady, which: NDArray[np.bool_]) -> Run:
+    """Loads that go on: closed loops, arrivals at a rate, and what the engine bears at most.
+
+    A short run at a rate is less crowded than the steady state: two requests of length e that arrive within a
+    window W overlap by (e/W)(1 − e/3W) of their length, or 1 − W/3e where the window is the shorter.
+    """
+    points = steady.chosen(which)
+    load, requests = cases.load[which], cases.requests[which]
+    arriving = cases.by_rate[which] & np.isfinite(requests)
+    state, _, beyond = points.solve()
+    queued = beyond & ~points.by_rate & ~points.saturated
+    rate, ttft, tpot = state.request_rate_per_s.copy(), state.ttft_s.copy(), state.tpot_s.copy()
+    with np.errstate(invalid="ignore"):
+        waiting = load / np.maximum(rate, 1e-30) - state.decode_s
+    ttft = np.where(queued, np.maximum(waiting, ttft), ttft)
+    if arriving.any():
+        some = _arriving(points.chosen(arriving), requests[arriving])
+        rate[arriving], ttft[arriving], tpot[arriving] = some.rate, some.ttft_s, some.tpot_s
+    return Run(rate, ttft, tpot)
+
+
+def _arriving(points: Steady, requests: Array) -> Run:
+    offered = points.load_value
+    window = requests / offered
+    crowded = offered
+    state: State
+    for _ in range(SETTLINGS):
+        state, cap, _ = points.offered(crowded).solve()
+        length = state.ttft_s + state.decode_s
+        crowded = np.where(
+            window >= length,
+            offered * (1.0 - length / (3.0 * np.maximum(window, 1e-12))),
+            requests / length * (1.0 - window / (3.0 * length)),
+        )
+    over = offered > cap.request_rate_per_s
+    lasting = np.where(
+        over,
+        requests / cap.request_rate_per_s + DRAIN_SHARE * cap.decode_s,
+        window + state.ttft_s + state.decode_s,
+    )
+    backlog = np.maximum(requests / 2.0 * (1.0 / cap.request_rate_per_s - 1.0 / offered), 0.0)
+    # Only what does not fit at once waits.
+    waits = over & (requests > points.most)
+    return Run(requests / lasting, np.where(waits, state.ttft_s + backlog, state.ttft_s), state.tpot_s)
+
+
 def _join(cases: Cases, values: Array) -> Array:
-    """One value a case: of layouts the fastest, of cards the middle (geometric mean)."""
-    joined = np.empty(len(cases.cases))
-    start = 0
-    for number, case in enumerate(cases.cases):
-        own = values[start : start + len(case.alternatives)]
-        start += len(case.alternatives)
-        if len(own) == 1:
-            joined[number] = own[0]
-        elif case.best_layout:
-            joined[number] = own.min() if case.metric in ("ttft_ms", "tpot_ms") else own.max()
-        else:
-            weights = [item.weight for item in case.alternatives]
-            joined[number] = float(np.exp(np.average(np.log(own), weights=weights)))
+    """One value a case: of layouts the fastest, of cards the middle (weighted geometric mean)."""
+    logs = np.log(np.maximum(values, 1e-30))
+    middle = np.add.reduceat(logs * cases.weight, cases.starts) / np.add.reduceat(cases.weight, cases.starts)
+    fastest = np.where(
+        cases.lower[cases.starts],
+        np.minimum.reduceat(logs, cases.starts),
+        np.maximum.reduceat(logs, cases.starts),
+    )
+    joined: Array = np.exp(np.where(cases.fastest[cases.starts], fastest, middle))
     return joined

@@ -338,7 +338,7 @@ def assumptions(
                 value=float(rate or 0),
                 unit=f"{workload.currency}/USD",
                 source=f"{market.rates.source}, {on}",
-            )  # fmt: skip
+            )
         )
     return tuple(listed)
 

@@ -24,18 +24,19 @@ Array = NDArray[np.float64]
 _SOFTWARE: tuple[Axis, ...] = ("engine", "era", "year")
 
 CONSTANTS: dict[str, tuple[str, tuple[Axis, ...]]] = {
-    "weight_read_fraction": ("1", (*_SOFTWARE, "device", "format")),
-    "kv_read_fraction": ("1", (*_SOFTWARE, "device")),
-    "decode_compute_fraction": ("1", (*_SOFTWARE, "device", "format")),
-    "prefill_compute_fraction": ("1", (*_SOFTWARE, "device", "format")),
-    "prefill_attention_fraction": ("1", (*_SOFTWARE, "device")),
+    "weight_read_fraction": ("1", ("engine", "device", "format")),
+    "kv_read_fraction": ("1", ("engine", "device")),
+    "decode_compute_fraction": ("1", ("engine", "device", "format")),
+    "prefill_compute_fraction": ("1", ("engine", "era", "device", "format")),
+    "prefill_attention_fraction": ("1", ("engine", "device")),
     "roof_exponent": ("1", ()),
+    "routing_spread": ("1", ()),
     "step_fixed_s": ("s", _SOFTWARE),
-    "step_layer_s": ("s", (*_SOFTWARE, "device", "launch")),
+    "step_layer_s": ("s", (*_SOFTWARE, "launch")),
     "step_sequence_s": ("s", _SOFTWARE),
-    "prefill_step_share": ("1", _SOFTWARE),
+    "prefill_step_share": ("1", ("engine", "era")),
     "prefill_half_tokens": ("token", ()),
-    "hop_s": ("s", ("link", *_SOFTWARE)),
+    "hop_s": ("s", ("link", "engine", "year")),
     "link_fraction": ("1", ("link",)),
     "stage_s": ("s", ("engine",)),
     "stage_overlap": ("1", ("engine",)),
@@ -57,6 +58,7 @@ MAXIMUM = {
     "prefill_attention_fraction": 0.95,
     "link_fraction": 0.95,
     "stage_overlap": 1.0,
+    "routing_spread": 1.0,
     "prefill_step_share": 1.5,
     "synchrony_fraction": 1.0,
     "kv_residency_fraction": 1.0,
@@ -138,7 +140,7 @@ class PointClasses(Frozen):
 
 ENGINE_ERAS: dict[str, tuple[tuple[tuple[int, ...], str, str], ...]] = {
     "vllm": (
-        ((0, 4), "vllm_2023", "2023"), ((0, 6), "vllm_2024a", "2024"), ((0, 8), "vllm_2024", "2024"),
+        ((0, 4), "vllm_early", "2023"), ((0, 6), "vllm_early", "2024"), ((0, 8), "vllm_2024", "2024"),
         ((0, 12), "vllm_2025", "2025"), ((9999,), "vllm_now", "2026"),
     ),
     "sglang": (((0, 4), "sglang_2024", "2024"), ((0, 5, 6), "sglang_2025", "2025"), ((9999,), "sglang_now", "2026")),

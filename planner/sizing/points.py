@@ -16,8 +16,9 @@ from planner.sizing.serving import Load, ServingPoint
 
 PCIE_BYTES_PER_S = 26e9
 """One direction of PCIe 4.0 x16 after protocol overhead, where the card's own link is not known."""
-FP16_PER_FP32 = 2.0
-"""Matrix rate assumed where a device's 16-bit rate is not known: packed half precision."""
+FP16_PER_FP32 = {"intel": 8.0}
+FP16_PER_FP32_ELSEWHERE = 2.0
+"""16-bit rate assumed for each FP32 FLOP where it is not known: packed halves; XMX units on Intel."""
 FLOPS_PER_BYTE_GUESS = 30.0
 """FLOP for each byte of bandwidth of chips with unified memory whose rate no source gives: 26 (M1 Max) to 34
 (M2 Ultra) as commonly quoted."""
@@ -107,6 +108,12 @@ def _kv(
     )
 
 
+def _before_graphs(runtime: Runtime) -> bool:
+    """vLLM records CUDA graphs since 0.2.7 (its release notes)."""
+    version = version_key(runtime.version)
+    return runtime.name == "vllm" and bool(version) and version < (0, 2, 7)
+
+
 class Software(NamedTuple):
     """Engine, era and year of release as classes of constants."""
 
@@ -134,7 +141,7 @@ def classes_of(
         device=device_class(device),
         format=format_class(weights_format, rate.saves_memory_only if rate else False),
         link=link_class(link),
-        launch="eager" if eager else "graphs",
+        launch="eager" if eager or _before_graphs(runtime) else "graphs",
     )
 
 
@@ -190,7 +197,7 @@ def serving_point(
     """
     half = max(device.dense_rates.get("bf16", 0.0), device.dense_rates.get("fp16", 0.0))
     if half == 0.0:
-        half = device.dense_rates.get("fp32", 0.0) * FP16_PER_FP32
+        half = device.dense_rates.get("fp32", 0.0) * FP16_PER_FP32.get(device.vendor, FP16_PER_FP32_ELSEWHERE)
     if half == 0.0 and guess_rate:
         half = device.bandwidth_bytes_per_s * FLOPS_PER_BYTE_GUESS
     if half == 0.0:
@@ -221,7 +228,8 @@ def serving_point(
         kv_room_bytes=kv_room_bytes * layout.pp,
         kv_prompt_bytes=kv_prompt,
         kv_full_bytes=kv_full,
-        batch_cap=batch_cap * layout.pp if runtime.name == "vllm" else batch_cap,
+        batch_cap=batch_cap * attention_dp,
+        link_tokens_share=1.0 if attention_dp == 1 else min(model.experts_per_token or 1, layout.tp) / attention_dp / 2,
         chunk_tokens=float(chunk_tokens),
         prompt_tokens=float(input_tokens) * (1 - prefix_hit_fraction),
         output_tokens=float(output_tokens),

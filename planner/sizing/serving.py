@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.sizing.constants import Constants, PointClasses
 from planner.sizing.quantities import Estimate
@@ -42,6 +43,7 @@ class ServingPoint:
     matrix_flops_per_s: float
     attention_flops_per_s: float
     link_bytes_per_s: float
+    link_tokens_share: float
     tp: int
     pp: int
     layers: int
@@ -169,6 +171,25 @@ class Steady:
         )
         return other
 
+    def chosen(self, which: NDArray[np.bool_]) -> Steady:
+        """Some of the points."""
+        other = object.__new__(Steady)
+        other.__dict__.update(
+            {k: v[which] for k, v in self.__dict__.items() if k not in _WORKED_OUT}
+        )
+        other.replicas = Replicas(
+            constants=self.replicas.constants[:, which],
+            **{name: getattr(self.replicas, name)[which] for name in _REPLICA_FIELDS},
+        )
+        return other
+
+    def offered(self, load_value: Array) -> Steady:
+        """The same points under another load."""
+        other = object.__new__(Steady)
+        other.__dict__.update(self.__dict__)
+        other.load_value = load_value
+        return other
+
     @cached_property
     def prefill_alone_s(self) -> Array:
         return prefill_s(
@@ -185,6 +206,11 @@ class Steady:
         held = self.replicas.constant("kv_residency_fraction")
         request = self.kv_prompt_bytes + held * np.maximum(self.kv_full_bytes - self.kv_prompt_bytes, 0.0)
         return self.kv_room_bytes / np.maximum(request, 1e-9)
+
+    @cached_property
+    def most_together(self) -> Array:
+        """The most sequences of a batch that starts together, which all reach their full length at once."""
+        return np.minimum(self.kv_room_bytes / np.maximum(self.kv_full_bytes, 1e-9), self.batch_cap)
 
     @cached_property
     def most(self) -> Array:
@@ -261,7 +287,9 @@ class Steady:
         return state, cap, beyond
 
 
-_WORKED_OUT = ("replicas", "prefill_alone_s", "prompt_share_s", "room", "most")
+_WORKED_OUT = (
+    "replicas", "prefill_alone_s", "prompt_share_s", "room", "most", "most_together", "least_log"
+)  # fmt: skip
 
 
 def _columns(points: Sequence[ServingPoint], constants: Constants) -> Array:

@@ -31,6 +31,8 @@ class Replicas:
     attention_flops_per_s: Array
     link_bytes_per_s: Array
     """One direction, one device."""
+    link_tokens_share: Array
+    """Tokens an exchange carries: 1 for tensor parallelism, where every rank works on all of them."""
     tp: Array
     pp: Array
     layers: Array
@@ -80,7 +82,12 @@ def smooth_maximum(a: Array, b: Array, exponent: Array) -> Array:
 
 
 def experts_touched(replicas: Replicas, tokens: Array) -> Array:
-    """Expected distinct experts a layer reads for a step of ``tokens``: E × (1 − (1 − k/E)^tokens)."""
+    """Expected distinct experts a layer reads for a step of n tokens: E × (1 − (1 − k/E)^(1 + (n − 1) · spread)).
+
+    Tokens that follow one another choose alike; ``routing_spread`` is the share of a further token that counts
+    as an independent choice.
+    """
+    tokens = np.where(tokens > 1.0, 1.0 + (tokens - 1.0) * replicas.constant("routing_spread"), tokens)
     experts = np.maximum(replicas.experts, 1.0)
     miss = np.clip(1.0 - replicas.experts_per_token / experts, 0.0, 1.0)
     return replicas.experts * (1.0 - miss**tokens)
@@ -94,7 +101,7 @@ def weights_read_bytes(replicas: Replicas, tokens: Array) -> Array:
 def all_reduce_s(replicas: Replicas, tokens: Array) -> Array:
     """Two all-reduces a layer: 2 · layers · (hop · log2 tp + 2 (tp − 1)/tp · tokens · hidden · 2 B ÷ link)."""
     tp = replicas.tp
-    size = 2.0 * (tp - 1.0) / tp * tokens * replicas.hidden * BYTES_PER_ACTIVATION
+    size = 2.0 * (tp - 1.0) / tp * tokens * replicas.link_tokens_share * replicas.hidden * BYTES_PER_ACTIVATION
     transfer = size / (replicas.link_bytes_per_s * replicas.constant("link_fraction"))
     return 2.0 * replicas.layers * (replicas.constant("hop_s") * np.log2(tp) + transfer)
 
