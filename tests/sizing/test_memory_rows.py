@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from django.conf import settings
 
+from planner.evaluation.memory_fit import out_of_fold, publisher
 from planner.evaluation.memory_rows import predict_memory_rows
 from planner.evaluation.rows import Row, read
 
@@ -119,3 +120,27 @@ def test_a_range_encloses_its_prediction_and_is_wider_where_the_version_is_not_s
     assert isinstance(unknown.predicted, float)
     assert isinstance(known.predicted, float)
     assert (unknown.high or 0) / (unknown.low or 1) > (known.high or 0) / (known.low or 1)
+
+
+@pytest.mark.measurements
+@pytest.mark.slow
+def test_out_of_fold_the_room_for_cache_is_as_near_as_in_sample(measured: list[Row]) -> None:
+    answers = out_of_fold(measured)
+    errors = [
+        abs(predicted / float(item.measured) - 1)
+        for item in measured
+        if item.metric == "available_kv_gib" and (predicted := answers[item.id]) is not None
+    ]
+    assert len(errors) >= 40
+    assert np.median(errors) <= 0.04
+    assert np.quantile(errors, 0.9) <= 0.15
+
+
+def test_a_verdict_is_judged_without_its_publishers_rows() -> None:
+    assert (
+        publisher(row(usable_gib="1")._replace(source_group="", source="repo:owner/name@1:path")) == "owner"
+    )
+    assert publisher(
+        row()._replace(source_group="", source="issue:https://github.com/vllm-project/vllm/issues/1")
+    ) == ("vllm-project")
+    assert publisher(row()) == "publisher"
