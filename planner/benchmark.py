@@ -8,7 +8,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import partial
 from io import StringIO
@@ -42,6 +42,8 @@ class Figure:
     runs: int
     unit: str = "ms"
     note: str = ""
+    cpu: float | None = None
+    """Processor time of the same runs, median: what other programs on the machine do not change."""
 
     @property
     def is_kept(self) -> bool | None:
@@ -52,10 +54,27 @@ def bare_view(request: HttpRequest) -> HttpResponse:
     return HttpResponse("ok")
 
 
-def timed_ms(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return (time.perf_counter() - start) * 1000
+@dataclass
+class Taken:
+    """Milliseconds of the runs of one thing, by the clock and of the processor."""
+
+    clock: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+
+    def run(self, work: Callable[[], object], times: int = 1) -> Taken:
+        for _ in range(times):
+            clock, cpu = time.perf_counter(), time.process_time()
+            work()
+            self.clock.append((time.perf_counter() - clock) * 1000)
+            self.cpu.append((time.process_time() - cpu) * 1000)
+        return self
+
+    def figure(self, name: str, limit: float | None, share: float = 0.5, note: str = "") -> Figure:
+        statistic = "median" if share == 0.5 else f"{share:.0%} quantile"
+        return Figure(
+            name, limit, percentile(self.clock, share), statistic, len(self.clock), note=note,
+            cpu=statistics.median(self.cpu),
+        )  # fmt: skip
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -86,22 +105,37 @@ def fresh(path: str) -> str:
 def figures(at: datetime, *, runs: int = 20, large: bool = True, evaluate: bool = True) -> Iterator[Figure]:
     """Every figure, as it is measured."""
     factory = RequestFactory()
-    yield Figure("bare view", None, statistics.median(
-        timed_ms(lambda: bare_view(factory.get("/")).content) for _ in range(runs)), "median", runs)  # fmt: skip
+    yield Taken().run(lambda: bare_view(factory.get("/")).content, runs).figure("bare view", None)
     workbench = reverse("planner:workbench")
     client, fragment = _client(), _client(fragment=True)
-    yield Figure("bare page through all middleware (/healthz)", None, statistics.median(
-        timed_ms(lambda: _get(client, reverse("healthz"))) for _ in range(runs)), "median", runs)  # fmt: skip
+    _get(client, reverse("healthz"))
+    yield (
+        Taken()
+        .run(partial(_get, client, reverse("healthz")), runs)
+        .figure("bare page through all middleware (/healthz)", None)
+    )
     _get(client, workbench)
-    shipped = len(market.current(at))
-    pages = [timed_ms(lambda: _get(client, fresh(workbench))) for _ in range(runs)]
-    yield Figure("comparison, shipped catalog, whole page", 150, statistics.median(pages), "median", runs,
-                 note=f"{shipped} offers")  # fmt: skip
-    refined = [timed_ms(lambda: _get(fragment, fresh(workbench))) for _ in range(runs * 2)]
-    yield Figure("refine fragment, one user", 150, percentile(refined, 0.95), "95th percentile", runs * 2)
+    note = f"{len(market.current(at))} offers"
+    yield (
+        Taken()
+        .run(lambda: _get(client, fresh(workbench)), runs)
+        .figure("comparison, shipped catalog, whole page", 150, note=note)
+    )
+    yield (
+        Taken()
+        .run(lambda: _get(fragment, fresh(workbench)), runs * 2)
+        .figure("refine fragment, one user", 150, 0.95)
+    )
+    yield (
+        Taken()
+        .run(lambda: _get(fragment, f"{workbench}?egress={next(_lengths)}"), runs * 2)
+        .figure("refine fragment, only money or filters changed", 150, 0.95)
+    )
     at_once = _at_once(workbench)
-    yield Figure(f"refine fragment, {AT_ONCE} at once", 500, percentile(at_once, 0.95), "95th percentile", AT_ONCE,
-                 note=f"{PROCESSES} processes × {THREADS} threads, from view entry")  # fmt: skip
+    yield Figure(
+        f"refine fragment, {AT_ONCE} at once", 500, percentile(at_once, 0.95), "95% quantile", len(at_once),
+        note=f"{PROCESSES} processes x {THREADS} threads, from view entry",
+    )  # fmt: skip
     yield from _exports(client, runs)
     if large:
         yield from _large(at, client, workbench, runs)
@@ -118,17 +152,22 @@ def _exports(client: Client, runs: int) -> Iterator[Figure]:
             yield Figure(name, limit, None, "median", 0, note="no such export")
             continue
         _get(client, path)
-        taken = [timed_ms(partial(_get, client, fresh(path))) for _ in range(max(3, runs // 4))]
-        yield Figure(name, limit, statistics.median(taken), "median", len(taken))
+        yield _export(client, path, max(3, runs // 4)).figure(name, limit)
+
+
+def _export(client: Client, path: str, runs: int) -> Taken:
+    return Taken().run(lambda: _get(client, fresh(path)), runs)
 
 
 def _large(at: datetime, client: Client, workbench: str, runs: int) -> Iterator[Figure]:
     try:
         offers = len(market.enlarged(LARGE_MARKET, at))
         _get(client, fresh(workbench))
-        taken = [timed_ms(lambda: _get(client, fresh(workbench))) for _ in range(max(5, runs // 2))]
-        yield Figure(f"comparison, {LARGE_MARKET:,} offers, whole page", 200, statistics.median(taken), "median",
-                     len(taken), note=f"{offers} offers")  # fmt: skip
+        yield (
+            Taken()
+            .run(lambda: _get(client, fresh(workbench)), max(5, runs // 2))
+            .figure(f"comparison, {LARGE_MARKET:,} offers, whole page", 200, note=f"{offers} offers")
+        )
     finally:
         market.forget()
 
@@ -136,7 +175,7 @@ def _large(at: datetime, client: Client, workbench: str, runs: int) -> Iterator[
 def _worker(path: str, first: int, requests: int, answers: multiprocessing.SimpleQueue[list[float]]) -> None:
     def one(number: int) -> float:
         client = _client(fragment=True)
-        return timed_ms(lambda: _get(client, f"{path}?in={number}"))
+        return Taken().run(lambda: _get(client, f"{path}?in={number}")).clock[0]
 
     with ThreadPoolExecutor(THREADS) as pool:
         answers.put(list(pool.map(one, range(first, first + requests))))
@@ -167,9 +206,9 @@ def _evaluate() -> Figure:
     if not files:
         return Figure(name, 20, None, "once", 0, "s", "no measurement files (MITSUMORI_MEASUREMENTS)")
     out = StringIO()
-    seconds = timed_ms(lambda: call_command("evaluate", *files, json=True, stdout=out)) / 1000
+    taken = Taken().run(lambda: call_command("evaluate", *files, json=True, stdout=out))
     rows = json.loads(out.getvalue())["summary"]["rows"]
-    return Figure(name, 20, seconds, "once", 1, "s", f"{rows} rows")
+    return Figure(name, 20, taken.clock[0] / 1000, "once", 1, "s", f"{rows} rows", taken.cpu[0] / 1000)
 
 
 def as_document(found: list[Figure]) -> list[dict[str, object]]:

@@ -23,6 +23,7 @@ from planner.sizing.results import (
     Comparison,
     MemorySplit,
     Miss,
+    OfferFacts,
     PerMillionTokens,
     Rejection,
     Speed,
@@ -124,10 +125,12 @@ def cheapest(setting: Setting, weighed: Weighed) -> int | None:
     return int(market.offer_id[rows[order[0]]])
 
 
-def bill_of(setting: Setting, weighed: Weighed, row: int, placement: Placement) -> Bill:
+def bill_of(
+    setting: Setting, weighed: Weighed, row: int, placement: Placement, facts: OfferFacts | None = None
+) -> Bill:
     """The exact bill of one offer."""
     market = weighed.market
-    facts = market.facts(row, setting.at.date())
+    facts = facts or market.facts(row, setting.at.date())
     made = bill.month(
         UnitPrice(
             amount=facts.price_amount,
@@ -158,7 +161,7 @@ def write_candidate(
     if isinstance(placement, Refusal):
         raise TypeError("a rejected offer is no candidate")
     facts = market.facts(row, setting.at.date())
-    monthly = bill_of(setting, weighed, row, placement)
+    monthly = bill_of(setting, weighed, row, placement, facts)
     machine = int(market.machine_index[row])
     if machine not in weighed.splits:
         weighed.splits[machine] = split_at_load(setting, placement)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from math import floor
 from typing import Any
 
@@ -15,6 +15,17 @@ from planner.sizing.results import MemorySplit, RejectionReason, Verdict
 from planner.sizing.runtime import Runtime
 from planner.sizing.serving import ServingPoint
 from planner.sizing.workload import BatchWorkload, ServingWorkload
+
+
+_FIELDS = tuple(item.name for item in fields(ServingPoint))
+
+
+def altered(point: ServingPoint, **changes: Any) -> ServingPoint:
+    """The point with some fields changed. ``dataclasses.replace`` takes ten times as long, for hundreds of points."""
+    made = object.__new__(ServingPoint)
+    for name in _FIELDS:
+        object.__setattr__(made, name, changes[name] if name in changes else getattr(point, name))
+    return made
 
 
 @dataclass(frozen=True)
@@ -139,6 +150,6 @@ class Desk:
         most = min(point.batch_cap, floor(point.kv_room_bytes / max(per_request, 1.0)))
         if isinstance(workload, BatchWorkload):
             most = min(most, workload.request_count)
-        return replace(
+        return altered(
             point, batch_cap=float(max(1, most)), kv_prompt_bytes=per_request, kv_full_bytes=per_request
         )

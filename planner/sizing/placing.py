@@ -12,8 +12,7 @@ from planner.sizing.architecture import Architecture
 from planner.sizing.constants import Constants
 from planner.sizing.devices import Machine
 from planner.sizing.formats import compute_rate
-from planner.sizing.options import Desk, Option, Refusal
-from planner.sizing.points import at_load
+from planner.sizing.options import Desk, Option, Refusal, altered
 from planner.sizing.quantities import Estimate
 from planner.sizing.results import Miss
 from planner.sizing.runtime import Runtime
@@ -131,13 +130,13 @@ def place(
 
 def _operate(each: Sequence[tuple[Option, Load, float]], constants: Constants) -> list[OperatingPoint]:
     """The speed of options at their loads; equal ones are worked out once."""
-    numbers: dict[tuple[int, float], int] = {}
+    numbers: dict[tuple[int, Load, float], int] = {}
     points: list[ServingPoint] = []
     for option, kind, load in each:
-        if numbers.setdefault((id(option), load), len(points)) == len(points):
-            points.append(at_load(option.point, kind, load))
+        if numbers.setdefault((id(option), kind, load), len(points)) == len(points):
+            points.append(altered(option.point, load=kind, load_value=load))
     speeds = operate(points, constants)
-    return [speeds[numbers[id(option), load]] for option, _kind, load in each]
+    return [speeds[numbers[id(option), kind, load]] for option, kind, load in each]
 
 
 def _count_replicas(
@@ -154,7 +153,7 @@ def _count_replicas(
         if numbers.setdefault(id(option), len(distinct)) == len(distinct):
             distinct.append(position)
     counts = replicas_for(
-        [at_load(options[position].point, loads.kind, loads.peak) for position in distinct],
+        [altered(options[position].point, load=loads.kind, load_value=loads.peak) for position in distinct],
         [loads.peak] * len(distinct),
         np.array([targets[position][0] or np.inf for position in distinct]),
         np.array([targets[position][1] or np.inf for position in distinct]),
@@ -182,10 +181,13 @@ def _settle_serving(
         if trial.replicas is None:
             detail = {"load": loads.kind, "peak": loads.peak}
             yield trial.number, Refusal("overload", detail, trial.option.split, trial.option.layout)
-    typical = _operate([(trial.option, loads.kind, loads.typical / n) for trial, n in settled], constants)
-    peak = _operate([(trial.option, loads.kind, loads.peak / n) for trial, n in settled], constants)
-    full = _operate([(trial.option, "saturated", 0.0) for trial, _n in settled], constants)
-    for (trial, replicas), at_typical, at_peak, at_full in zip(settled, typical, peak, full, strict=True):
+    typical = [(trial.option, loads.kind, loads.typical / n) for trial, n in settled]
+    peak = [(trial.option, loads.kind, loads.peak / n) for trial, n in settled]
+    full: list[tuple[Option, Load, float]] = [(trial.option, "saturated", 0.0) for trial, _n in settled]
+    speeds = _operate(typical + peak + full, constants)
+    count = len(settled)
+    at_loads = zip(speeds[:count], speeds[count : 2 * count], speeds[2 * count :], strict=True)
+    for (trial, replicas), (at_typical, at_peak, at_full) in zip(settled, at_loads, strict=True):
         placement = Placement(
             machine=trial.machine,
             option=trial.option,

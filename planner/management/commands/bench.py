@@ -40,7 +40,8 @@ class Command(BaseCommand):
 
 def _line(it: Figure) -> str:
     measured = "not measured" if it.measured is None else f"{it.measured:,.4g} {it.unit}"
+    cpu = "" if it.cpu is None else f"cpu {it.cpu:,.4g} {it.unit}"
     limit = "" if it.limit is None else f"limit {it.limit:g} {it.unit}"
     verdict = {None: "", True: "kept", False: "NOT KEPT"}[it.is_kept]
     notes = ", ".join(part for part in (f"{it.statistic} of {it.runs}" if it.runs else "", it.note) if part)
-    return f"{it.name:<48} {measured:>14}  {limit:<14} {verdict:<9} {notes}"
+    return f"{it.name:<48} {measured:>14}  {cpu:<14} {limit:<14} {verdict:<9} {notes}"
