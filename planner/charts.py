@@ -13,7 +13,8 @@ from typing import Any, Literal
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, override
 
-from planner.presenters import memory_bar, money, significant
+from planner.figures import money, significant
+from planner.memory_bar import memory_bar
 from planner.sizing.results import Candidate, Comparison
 
 Role = Literal["meets", "misses", "tight"]
@@ -79,8 +80,10 @@ class Chart:
         if not self.left_out:
             return ""
         return ngettext(
-            "%(n)d candidate is not drawn: its price is not completely known or it has no speed under this load.",
-            "%(n)d candidates are not drawn: their price is not completely known or they have no speed under this load.",
+            "%(n)d candidate is not drawn: its price is not completely known or it has no speed under "
+            "this load.",
+            "%(n)d candidates are not drawn: their price is not completely known or they have no speed "
+            "under this load.",
             self.left_out,
         ) % {"n": self.left_out}
 
@@ -96,7 +99,8 @@ def cost_speed(comparison: Comparison) -> Chart | None:
             continue
         role = ROLES[candidate.class_ - 1]
         scale = 1 if is_batch else 1000
-        found.append((role, candidate, cost, *(value * scale for value in estimate)))
+        value, low, high = (figure * scale for figure in estimate)
+        found.append((role, candidate, cost, value, low, high))
     if len(found) < 2:
         return None
     frontier = _frontier([(cost, value) for _role, _candidate, cost, value, _low, _high in found])
@@ -116,16 +120,18 @@ def cost_speed(comparison: Comparison) -> Chart | None:
         )
         if points:
             series.append(Series(role, names[role], points))
-    target = None if is_batch else comparison.workload.get("targets", {}).get("tpot_s")
-    is_number = isinstance(target, int | float)
+    asked = None if is_batch else comparison.workload.get("targets", {}).get("tpot_s")
+    target_ms = asked * 1000 if isinstance(asked, int | float) else None
     return Chart(
-        title=_("Cost of the job against its hours") if is_batch else _("Monthly total against TPOT at peak load"),
+        title=_("Cost of the job against its hours")
+        if is_batch
+        else _("Monthly total against TPOT at peak load"),
         x=Axis(_("Cost of the job") if is_batch else _("Monthly total"), currency),
         y=Axis(_("Hours for the job") if is_batch else _("TPOT at peak"), unit),
         series=tuple(series),
         left_out=comparison.candidates_total - len(found),
-        target=target * 1000 if is_number else None,
-        target_label=_("target %(value)s ms") % {"value": f"{target * 1000:,.6g}"} if is_number else "",
+        target=target_ms,
+        target_label="" if target_ms is None else _("target %(value)s ms") % {"value": f"{target_ms:,.6g}"},
     )
 
 
@@ -144,7 +150,9 @@ def _cost(candidate: Candidate, *, is_batch: bool) -> float | None:
     return float(candidate.monthly.total) if candidate.monthly.complete else None
 
 
-def _point(candidate: Candidate, cost: float, value: float, low: float, high: float, on_frontier: bool, unit: str) -> Point:
+def _point(
+    candidate: Candidate, cost: float, value: float, low: float, high: float, on_frontier: bool, unit: str
+) -> Point:
     offer = candidate.offer
     gpus = candidate.replicas * candidate.gpus_per_replica
     label = offer.accelerator if gpus == 1 else f"{gpus} × {offer.accelerator}"
@@ -289,11 +297,14 @@ def _scatter_svg(chart: Chart) -> str:
     ]
     for tick in across.ticks:
         x = f"{across.at(tick):.1f}"
-        parts.append(f'<line class="grid" x1="{x}" x2="{x}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" stroke="{INK["hairline"]}"/>')
+        parts.append(
+            f'<line class="grid" x1="{x}" x2="{x}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" stroke="{INK["hairline"]}"/>'
+        )
         parts.append(_text(x, HEIGHT - BOTTOM + 16, f"{tick:,.10g}", anchor="middle"))
     for tick in up.ticks:
         y = up.at(tick)
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="{INK["hairline"]}"/>')
+        ends = f'x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"'
+        parts.append(f'<line class="grid" {ends} stroke="{INK["hairline"]}"/>')
         parts.append(_text(LEFT - 8, y + 4, f"{tick:,.10g}", anchor="end"))
     parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, chart.x.title, anchor="middle"))
     middle = (TOP + HEIGHT - BOTTOM) / 2
@@ -313,7 +324,9 @@ def _scatter_svg(chart: Chart) -> str:
         f"{'M' if index == 0 else 'H'}{across.at(point.x):.1f}{',' if index == 0 else 'V'}{up.at(point.y):.1f}"
         for index, point in enumerate(frontier)
     )
-    parts.append(f'<path class="frontier" d="{path}" fill="none" stroke="{INK["accent"]}" stroke-width="1.2"/>')
+    parts.append(
+        f'<path class="frontier" d="{path}" fill="none" stroke="{INK["accent"]}" stroke-width="1.2"/>'
+    )
     for series in chart.series:
         parts.extend(_mark(series.role, across.at(point.x), up.at(point.y), point) for point in series.points)
     for point, label in zip(frontier, _labels(frontier), strict=True):
@@ -362,7 +375,10 @@ def _memory_svg(candidate: Candidate) -> str:
             f'<rect x="{start * width:.1f}" y="0" width="{drawn * width:.1f}" height="20" fill="{fill}" '
             f'stroke="{INK["surface"]}" stroke-width="1"/>'
         )
-        parts.append(f'<rect x="{step:.0f}" y="36" width="9" height="9" fill="{fill}" stroke="{INK["rule"]}" stroke-width="0.5"/>')
+        parts.append(
+            f'<rect x="{step:.0f}" y="36" width="9" height="9" fill="{fill}" stroke="{INK["rule"]}" '
+            'stroke-width="0.5"/>'
+        )
         parts.append(_text(step + 13, 44.5, f"{segment.label} {segment.gib}", ink="ink"))
         step += width / max(len(bar.segments), 1)
     parts.append(f'<rect x="0" y="0" width="{width}" height="20" fill="none" stroke="{INK["rule"]}"/></svg>')

@@ -97,7 +97,9 @@ class NumberField(SheetField):
         if not text:
             return self.blank
         if len(text) > NUMBER_LENGTH_MAXIMUM:
-            raise ValidationError(_("This number is too long: at most 40 characters are read."), code="too_long")
+            raise ValidationError(
+                _("This number is too long: at most 40 characters are read."), code="too_long"
+            )
         if _GROUPED.fullmatch(text) and self.integer:
             text = text.replace(",", "")
         if not _NUMBER.fullmatch(text):
@@ -157,7 +159,9 @@ class WordField(SheetField):
             raise ValidationError(_("This holds control characters."), code="control")
         if text and self.pattern and not self.pattern.fullmatch(text):
             raise ValidationError(
-                _("“%(text)s” has characters that this field does not take."), code="pattern", params={"text": text}
+                _("“%(text)s” has characters that this field does not take."),
+                code="pattern",
+                params={"text": text},
             )
         return text
 
@@ -169,7 +173,7 @@ class ChoiceField(SheetField):
         self.choices = list(choices)
         options.setdefault("widget", forms.Select())
         super().__init__(**options)
-        self.widget.choices = self.choices  # type: ignore[attr-defined]
+        self.widget.choices = self.choices
 
     def clean(self, value: Any) -> str:
         text = str(value or self.default)
@@ -183,7 +187,9 @@ class ChoiceField(SheetField):
 class NamesField(SheetField):
     """Several names: tick boxes, or one text with commas. ``known`` maps what may be named to its canonical form."""
 
-    def __init__(self, *, choices: Sequence[tuple[str, Text]] = (), typed: bool = False, **options: Any) -> None:
+    def __init__(
+        self, *, choices: Sequence[tuple[str, Text]] = (), typed: bool = False, **options: Any
+    ) -> None:
         self.typed = typed
         self.known: dict[str, str] | None = {value: value for value, _label in choices} if choices else None
         if typed:

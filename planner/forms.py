@@ -7,7 +7,6 @@ the field in the field's own unit.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 from urllib.parse import quote, urlencode
@@ -28,6 +27,7 @@ from planner.fields import (
     plain_digits,
 )
 from planner.models import PastedConfig
+from planner.options import CURRENCIES, KV, OBJECTIVES, RUNTIMES, TIERS, WEIGHTS, Choices
 from planner.sizing.workload import BatchWorkload, ServingWorkload, Workload
 
 _ADAPTER: TypeAdapter[ServingWorkload | BatchWorkload] = TypeAdapter(Workload)
@@ -37,32 +37,6 @@ SERVING_ONLY = ("users", "users_peak", "rate", "ttft", "tpot")
 BATCH_ONLY = ("requests", "deadline")
 VIEW_FIELDS = ("sort", "page", "columns")
 DIGEST = r"[0-9a-f]{64}"
-
-WEIGHTS = (
-    ("bf16", "BF16"), ("fp16", "FP16"), ("fp8", "FP8"), ("int8", "INT8"), ("int4_awq", "INT4 (AWQ)"),
-    ("int4_gptq", "INT4 (GPTQ)"), ("nvfp4", "NVFP4"), ("mxfp4", "MXFP4"), ("gguf_q8_0", "GGUF Q8_0"),
-    ("gguf_q4_k_m", "GGUF Q4_K_M"), ("fp32", "FP32"),
-)  # fmt: skip
-KV = (("auto", _("auto (16-bit)")), ("bf16", "BF16"), ("fp16", "FP16"), ("fp8", "FP8"), ("int8", "INT8"))
-RUNTIMES = (("vllm", "vLLM"), ("sglang", "SGLang"), ("tensorrt_llm", "TensorRT-LLM"), ("llama_cpp", "llama.cpp"))
-OBJECTIVES = (
-    ("cost", _("lowest monthly total")),
-    ("ttft", _("fastest first token (TTFT)")),
-    ("tpot", _("fastest streaming (TPOT)")),
-    ("throughput", _("most tokens per second")),
-    ("finish", _("earliest finish (batch)")),
-)
-TIERS = (("on_demand", _("on demand")), ("spot", _("spot, preemptible")), ("reserved", _("reserved")))
-CURRENCIES = (("USD", "USD"), ("JPY", "JPY"), ("EUR", "EUR"))
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What may be named in a filter: slugs with their names, accelerators, and words that mean a region."""
-
-    providers: tuple[tuple[str, str], ...]
-    accelerators: tuple[str, ...]
-    regions: dict[str, str]
 
 
 class WorkbenchForm(forms.Form):
@@ -96,23 +70,59 @@ class WorkbenchForm(forms.Form):
     kv = ChoiceField(label=_("KV cache format"), path=("kv_format",), default="auto", choices=KV)
 
     # How much
-    in_ = NumberField(label=_("Input, typical"), path=("input_tokens", "typical"), default="1000", integer=True, unit=_("tokens"))
-    in_max = NumberField(label=_("Input, longest"), path=("input_tokens", "maximum"), default="8000", integer=True, unit=_("tokens"))
-    out = NumberField(label=_("Output, typical"), path=("output_tokens", "typical"), default="300", integer=True, unit=_("tokens"))
-    out_max = NumberField(label=_("Output, longest"), path=("output_tokens", "maximum"), default="1000", integer=True, unit=_("tokens"))
-    users = NumberField(label=_("At once, average"), path=("concurrency", "average"), default="8", unit=_("requests"))
-    users_peak = NumberField(label=_("At once, peak"), path=("concurrency", "peak"), default="32", unit=_("requests"))
+    in_ = NumberField(
+        label=_("Input, typical"),
+        path=("input_tokens", "typical"),
+        default="1000",
+        integer=True,
+        unit=_("tokens"),
+    )
+    in_max = NumberField(
+        label=_("Input, longest"),
+        path=("input_tokens", "maximum"),
+        default="8000",
+        integer=True,
+        unit=_("tokens"),
+    )
+    out = NumberField(
+        label=_("Output, typical"),
+        path=("output_tokens", "typical"),
+        default="300",
+        integer=True,
+        unit=_("tokens"),
+    )
+    out_max = NumberField(
+        label=_("Output, longest"),
+        path=("output_tokens", "maximum"),
+        default="1000",
+        integer=True,
+        unit=_("tokens"),
+    )
+    users = NumberField(
+        label=_("At once, average"), path=("concurrency", "average"), default="8", unit=_("requests")
+    )
+    users_peak = NumberField(
+        label=_("At once, peak"), path=("concurrency", "peak"), default="32", unit=_("requests")
+    )
     rate = NumberField(
         label=_("Or: requests per second"), path=("request_rate_per_s",), unit="1/s",
         help_text=_("If given, it wins over the average at once; the two are checked against each other."),
     )  # fmt: skip
-    requests = NumberField(label=_("Requests in the job"), path=("request_count",), default="100000", integer=True, unit=_("requests"))
+    requests = NumberField(
+        label=_("Requests in the job"),
+        path=("request_count",),
+        default="100000",
+        integer=True,
+        unit=_("requests"),
+    )
     deadline = NumberField(
         label=_("Done within"), path=("deadline_hours",), default="12", blank="none", unit=_("h"),
         help_text=_("Empty: no deadline."),
     )  # fmt: skip
     hit = NumberField(
-        label=_("Prompt already in the prefix cache"), path=("prefix_hit_fraction",), default="0", scale=100, unit="%",
+        label=_(
+            "Prompt already in the prefix cache"
+        ), path=("prefix_hit_fraction",), default="0", scale=100, unit="%",
         help_text=_("Share of input tokens that repeat a cached beginning."),
     )  # fmt: skip
 
@@ -122,7 +132,9 @@ class WorkbenchForm(forms.Form):
         help_text=_("TTFT at peak, mean. Empty: no target."),
     )  # fmt: skip
     tpot = NumberField(
-        label=_("Then one token every"), path=("targets", "tpot_s"), default="50", blank="none", scale=1000, unit="ms",
+        label=_(
+            "Then one token every"
+        ), path=("targets", "tpot_s"), default="50", blank="none", scale=1000, unit="ms",
         help_text=_("TPOT at peak, mean. Empty: no target."),
     )  # fmt: skip
     objective = ChoiceField(label=_("Rank by"), path=("objective",), default="cost", choices=OBJECTIVES)
@@ -130,13 +142,19 @@ class WorkbenchForm(forms.Form):
         label=_("Memory headroom"), path=("headroom_fraction",), default="10", scale=100, unit="%",
         help_text=_("Left free of what the runtime may use."),
     )  # fmt: skip
-    budget = NumberField(label=_("Budget per month"), path=("budget_per_month",))
+    budget = NumberField(
+        label=_("Budget per month"), path=("budget_per_month",), help_text=_("In the currency chosen above."),
+    )  # fmt: skip
 
     # When and where
     hours = NumberField(label=_("Hours a day"), path=("schedule", "hours_per_day"), default="24", unit=_("h"))
-    days = NumberField(label=_("Days a month"), path=("schedule", "days_per_month"), default="30.4167", unit=_("d"))
+    days = NumberField(
+        label=_("Days a month"), path=("schedule", "days_per_month"), default="30.4167", unit=_("d")
+    )
     starts = NumberField(label=_("Starts a day"), path=("schedule", "starts_per_day"), default="1")
-    replicas = NumberField(label=_("Replicas, at least"), path=("replicas_minimum",), default="1", integer=True)
+    replicas = NumberField(
+        label=_("Replicas, at least"), path=("replicas_minimum",), default="1", integer=True
+    )
     interruptible = ChoiceField(
         label=_("Interruption"), path=("interruptible",), default="", widget=forms.RadioSelect(),
         choices=(("", _("as the kind")), ("no", _("not affordable")), ("yes", _("affordable"))),
@@ -151,16 +169,23 @@ class WorkbenchForm(forms.Form):
     include = NamesField(label=_("Only these accelerators"), path=("filters", "include"), typed=True)
     exclude = NamesField(label=_("Not these accelerators"), path=("filters", "exclude"), typed=True)
     complete = TickField(label=_("Complete prices only"), path=("filters", "complete_prices_only"))
+    estimates = TickField(
+        label=_("Also prices that the source only estimates"), path=("filters", "estimated_prices")
+    )
     price_max = NumberField(label=_("At most per month"), path=("filters", "price_per_month_maximum"))
     currency = ChoiceField(label=_("Currency"), path=("currency",), default="USD", choices=CURRENCIES)
 
     # What is kept
     storage = NumberField(label=_("Kept on disk"), path=("storage_gb",), default="100", unit="GB")
-    egress = NumberField(label=_("Sent out per month"), path=("egress_gb_per_month",), default="50", unit="GB")
+    egress = NumberField(
+        label=_("Sent out per month"), path=("egress_gb_per_month",), default="50", unit="GB"
+    )
 
     # Engine options
     batched = NumberField(
-        label="max_num_batched_tokens", path=("runtime", "options", "max_num_batched_tokens"), integer=True, unit=_("tokens"),
+        label="max_num_batched_tokens", path=("runtime", "options", "max_num_batched_tokens"), integer=True, unit=_(
+            "tokens"
+        ),
     )  # fmt: skip
     seqs = NumberField(label="max_num_seqs", path=("runtime", "options", "max_num_seqs"), integer=True)
     utilization = NumberField(
@@ -213,7 +238,7 @@ class WorkbenchForm(forms.Form):
     def _offer(self, choices: Choices) -> None:
         providers = self.fields["providers"]
         providers.known = {slug: slug for slug, _name in choices.providers}  # type: ignore[attr-defined]
-        providers.widget.choices = list(choices.providers)  # type: ignore[attr-defined]
+        providers.widget.choices = list(choices.providers)
         for name in ("include", "exclude"):
             self.fields[name].known = {item: item for item in choices.accelerators}  # type: ignore[attr-defined]
         self.fields["regions"].known = dict(choices.regions)  # type: ignore[attr-defined]
@@ -224,11 +249,16 @@ class WorkbenchForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if cleaned.get("config"):
-            self.pasted = PastedConfig.find(cleaned["config"], self.at) if self.at else _kept(cleaned["config"])
+            self.pasted = (
+                PastedConfig.find(cleaned["config"], self.at) if self.at else _kept(cleaned["config"])
+            )
         if cleaned.get("config") and self.pasted is None:
             self.add_error(
                 "model",
-                _("The pasted config.json of this link is not kept any more. Paste it again or name a model."),
+                _(
+                    "The pasted config.json of this link is not kept any more. Paste it again or name a "
+                    "model."
+                ),
             )
         for small, large in (("in_", "in_max"), ("out", "out_max"), ("users", "users_peak")):
             self._check_order(cleaned, small, large)
@@ -275,7 +305,7 @@ class WorkbenchForm(forms.Form):
                 continue
             if name == "interruptible":
                 value = value == "yes"
-            if name == "complete" and not value:
+            if isinstance(field, TickField) and not value:
                 continue
             place = document
             for step in path[:-1]:
@@ -291,7 +321,8 @@ class WorkbenchForm(forms.Form):
         for error in refused.errors(include_url=False):
             steps = tuple(str(step) for step in error["loc"] if step not in (SERVING, BATCH))
             name = next(
-                (by_path[steps[:length]] for length in range(len(steps), 0, -1) if steps[:length] in by_path), None
+                (by_path[steps[:length]] for length in range(len(steps), 0, -1) if steps[:length] in by_path),
+                None,
             )
             if (name in self.errors) if name is not None else self.errors:
                 continue
@@ -328,7 +359,10 @@ class WorkbenchForm(forms.Form):
             elif isinstance(field, NamesField):
                 text = ",".join(
                     dict.fromkeys(
-                        part.strip() for value in self.data.getlist(key) for part in value.split(",") if part.strip()
+                        part.strip()
+                        for value in self._typed(key)
+                        for part in value.split(",")
+                        if part.strip()
                     )
                 )
                 text = text or default
@@ -343,6 +377,10 @@ class WorkbenchForm(forms.Form):
             if text != default:
                 pairs.append((key, text))
         return urlencode(pairs, quote_via=quote, safe=",/")
+
+    def _typed(self, key: str) -> list[str]:
+        """Every value that was typed under this key."""
+        return self.data.getlist(key) if isinstance(self.data, MultiValueDict) else []
 
     def is_changed(self, *names: str) -> bool:
         """Whether any of these fields differs from its default: a folded group with news stands open."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from functools import lru_cache
 from typing import Any
 
@@ -14,10 +14,21 @@ from django.utils.cache import patch_vary_headers
 from django.utils.translation import get_language
 from django.views.decorators.http import require_http_methods, require_safe
 
-from planner import architectures, charts, columns, market, presenters, runtimes, services, wording
+from planner import (
+    architectures,
+    charts,
+    columns,
+    market,
+    presenters,
+    refusals,
+    rejections,
+    runtimes,
+    services,
+)
 from planner.examples import EXAMPLES
-from planner.forms import Choices, WorkbenchForm
+from planner.forms import WorkbenchForm
 from planner.models import PastedConfig
+from planner.options import Choices
 from planner.sizing import config_reader
 from planner.sizing.architecture import ModelError
 from planner.sizing.offers import Market
@@ -100,7 +111,9 @@ def _see_other(query: str) -> HttpResponse:
     return response
 
 
-def _refused(request: HttpRequest, form: WorkbenchForm, at: datetime, text: str, message: str) -> HttpResponse:
+def _refused(
+    request: HttpRequest, form: WorkbenchForm, at: datetime, text: str, message: str
+) -> HttpResponse:
     form.is_valid()
     context = _context(form, None, at) | {"config_text": text[:TEXT_MAXIMUM], "config_error": message}
     return render(request, "planner/workbench.html", context, status=UNPROCESSABLE)
@@ -136,7 +149,7 @@ FOLDED = {
     "load": ("rate", "hit"),
     "targets": ("headroom", "budget"),
     "schedule": ("starts", "interruptible", "tiers"),
-    "filters": ("regions", "providers", "include", "exclude", "price_max", "complete"),
+    "filters": ("regions", "providers", "include", "exclude", "price_max", "complete", "estimates"),
 }
 
 
@@ -148,32 +161,40 @@ def _open_groups(form: WorkbenchForm) -> dict[str, bool]:
 def _answer(form: WorkbenchForm, at: datetime) -> dict[str, Any] | None:
     """What the market answers, ready for the sheet; None where the model or engine is refused (said at its field)."""
     page = _page(form)
-    sort = form.cleaned_data.get("sort") or None
+    sort = form.cleaned_data.get("sort") or ""
+    sort = sort if sort.removeprefix("-") in columns.SORTS else ""
+    workload = form.workload()
     try:
         comparison = services.compare(
-            form.workload(),
+            workload,
             at=at,
             limit=ROWS_PER_PAGE,
             offset=(page - 1) * ROWS_PER_PAGE,
-            sort=sort if sort in columns.SORTS else None,
+            sort=sort or None,
             rejected_limit=REJECTED_ROWS,
         )
     except UnknownRuntime as refused:
-        form.add_error("version", wording.unknown_version(refused.params))
+        form.add_error("version", refusals.unknown_version(refused.params))
         return None
     except ModelError as refused:
         form.add_error("model", model_message(refused))
         return None
     keys = form.cleaned_data.get("columns") or ()
     language = get_language() or "en"
-    view = presenters.answer(comparison, column_keys=keys, language=language)
+    view = presenters.answer(
+        comparison,
+        column_keys=keys,
+        language=language,
+        is_ranked=page == 1 and not sort,
+        objective=workload.objective,
+    )
     first = (page - 1) * ROWS_PER_PAGE + 1
     last = first + len(view.rows) - 1
     return {
         "view": view,
         "comparison": comparison,
-        "sort": sort if sort in columns.SORTS else "",
-        "sorts": [_sorted_link(form, column.key, column.sort) for column in view.columns],
+        "sort": sort,
+        "sorts": [_sorted_link(form, column, sort) for column in view.columns],
         "first": first,
         "last": last,
         "page": page,
@@ -183,9 +204,13 @@ def _answer(form: WorkbenchForm, at: datetime) -> dict[str, Any] | None:
     }
 
 
-def _sorted_link(form: WorkbenchForm, key: str, sort: str | None) -> dict[str, str]:
-    query = "" if sort is None else form.query_string(sort=sort, page=None)
-    return {"key": key, "sort": sort or "", "query": query}
+def _sorted_link(form: WorkbenchForm, column: columns.Column, now: str) -> dict[str, str]:
+    """Where the head of a column leads: sorted by it, the other way round the second time."""
+    if column.sort is None:
+        return {"key": column.key, "query": "", "direction": ""}
+    direction = {column.sort: "ascending", f"-{column.sort}": "descending"}.get(now, "")
+    wanted = f"-{column.sort}" if direction == "ascending" else column.sort
+    return {"key": column.key, "query": form.query_string(sort=wanted, page=None), "direction": direction}
 
 
 def _page(form: WorkbenchForm) -> int:
@@ -195,7 +220,7 @@ def _page(form: WorkbenchForm) -> int:
 
 def model_message(refused: Exception) -> str:
     """Why a model cannot be sized, in the reader's language where there are words for it."""
-    return wording.model_refusal(getattr(refused, "code", ""), getattr(refused, "params", {}), str(refused))
+    return refusals.model_refusal(getattr(refused, "code", ""), getattr(refused, "params", {}), str(refused))
 
 
 @require_safe
@@ -215,8 +240,10 @@ def candidate(request: HttpRequest, offer_id: int) -> HttpResponse:
     context = {
         "back": _address(form.query_string()),
         "query": form.query_string(without=("page", "sort", "columns")),
-        "row": presenters.candidate_view(found, (), language=language) if isinstance(found, Candidate) else None,
-        "rejected": None if isinstance(found, Candidate) else presenters.rejected(found, language),
+        "row": presenters.candidate_view(found, (), language=language)
+        if isinstance(found, Candidate)
+        else None,
+        "rejected": None if isinstance(found, Candidate) else rejections.rejected(found, language),
         "plain_query": form.query_string(without=("page", "sort", "columns")),
         "is_whole": True,
     }
@@ -286,7 +313,7 @@ def choices(current: Market) -> Choices:
     regions = {word: word for words in current.regions for word in words}
     names = {
         facts.provider: facts.provider_name
-        for facts in (current.facts(row, datetime.max.date()) for row in _first_rows(current))
+        for facts in (current.facts(row, date.max) for row in _first_rows(current))
     }
     return Choices(
         providers=tuple(sorted(names.items(), key=lambda item: item[1].casefold())),
@@ -301,4 +328,3 @@ def _first_rows(current: Market) -> list[int]:
     for row, provider in enumerate(current.provider_index.tolist()):
         seen.setdefault(provider, row)
     return list(seen.values())
-

@@ -28,23 +28,45 @@ LIMITS: dict[str, Text] = {
     "prefill": _("prefill"),
 }
 LIMIT_SENTENCES: dict[str, Text] = {
-    "memory_bandwidth": _("Each step waits for the weights and the KV cache to be read: more bandwidth, fewer bytes per weight or larger batches help; more FLOP/s do not."),
+    "memory_bandwidth": _(
+        "Each step waits for the weights and the KV cache to be read: more bandwidth, fewer bytes per "
+        "weight or larger batches help; more FLOP/s do not."
+    ),
     "compute": _("The matrix units are the slowest part: a format they run faster, or more of them, helps."),
     "interconnect": _("The GPUs wait for each other: a faster link or fewer GPUs per replica helps."),
-    "step_overhead": _("Launching each step costs more than the work in it: larger batches or another engine version help."),
-    "kv_room": _("Memory for the KV cache ends before the load does: fewer bytes per token, shorter contexts or more memory help."),
+    "step_overhead": _(
+        "Launching each step costs more than the work in it: larger batches or another engine version "
+        "help."
+    ),
+    "kv_room": _(
+        "Memory for the KV cache ends before the load does: fewer bytes per token, shorter contexts or "
+        "more memory help."
+    ),
     "batch_cap": _("The engine's own cap on sequences ends the batch: raise max_num_seqs."),
-    "offered_load": _("The machine could do more than it is asked for; nothing slows it but the load itself."),
-    "prefill": _("Reading prompts takes most of the time: a higher prefix-cache hit rate, shorter prompts or more compute help."),
+    "offered_load": _(
+        "The machine could do more than it is asked for; nothing slows it but the load itself."
+    ),
+    "prefill": _(
+        "Reading prompts takes most of the time: a higher prefix-cache hit rate, shorter prompts or more "
+        "compute help."
+    ),
 }  # fmt: skip
 
-TIERS: dict[str, Text] = {"on_demand": _("on demand"), "spot": _("spot"), "reserved": _("reserved")}
+TIERS: dict[str, Text] = {
+    "on_demand": _(
+        "on demand"
+    ), "spot": _("spot"), "reserved": _("reserved"), "community": _("community host"),
+}  # fmt: skip
 LINKS: dict[str, Text] = {
-    "nvlink": "NVLink", "nvswitch": "NVSwitch", "infinity_fabric": "Infinity Fabric", "pcie": "PCIe", "unknown": _("unknown"),
+    "nvlink": "NVLink", "nvswitch": "NVSwitch", "infinity_fabric": "Infinity Fabric", "pcie": "PCIe", "unknown": _(
+        "unknown"
+    ),
 }  # fmt: skip
 PRICE_UNITS: dict[str, Text] = {"hour": _("per hour"), "month": _("per month")}
 LINES: dict[str, Text] = {
-    "gpu": _("Machines"), "storage": _("Storage"), "egress": _("Transfer out"), "rework": _("Expected rework"),
+    "gpu": _(
+        "Machines"
+    ), "storage": _("Storage"), "egress": _("Transfer out"), "rework": _("Expected rework"),
 }  # fmt: skip
 TARGETS: dict[str, Text] = {
     "ttft_s": _("first token (TTFT)"),
@@ -52,6 +74,13 @@ TARGETS: dict[str, Text] = {
     "throughput": _("throughput"),
     "deadline_hours": _("deadline"),
     "budget_per_month": _("budget"),
+}
+OBJECTIVES: dict[str, Text] = {
+    "cost": _("lowest monthly total"),
+    "ttft": _("fastest first token"),
+    "tpot": _("fastest streaming"),
+    "throughput": _("most tokens per second"),
+    "finish": _("earliest finish"),
 }
 KINDS: dict[str, Text] = {"llm_serving": _("Interactive serving"), "llm_batch": _("Batch generation")}
 
@@ -74,16 +103,26 @@ REASONS: dict[str, Text] = {
 }
 REASON_SENTENCES: dict[str, Text] = {
     "support": _("The engine, at this version, does not run this model or format on this GPU."),
-    "memory": _("Weights, KV cache for the peak, activations and overhead need more than the GPUs of one machine offer."),
-    "divisibility": _("Heads, vocabulary or quantisation groups do not divide by the number of GPUs that would be needed."),
+    "memory": _(
+        "Weights, KV cache for the peak, activations and overhead need more than the GPUs of one machine "
+        "offer."
+    ),
+    "divisibility": _(
+        "Heads, vocabulary or quantisation groups do not divide by the number of GPUs that would be "
+        "needed."
+    ),
     "include": _("Your filter names other accelerators."),
     "exclude": _("Your filter leaves this accelerator out."),
     "region": _("Your filter names other regions."),
     "provider": _("Your filter names other providers."),
     "price": _("The month costs more than your filter allows."),
-    "interruption": _("Spot and preemptible machines can vanish; this workload is not marked as interruptible."),
+    "interruption": _(
+        "Spot and preemptible machines can vanish; this workload is not marked as interruptible."
+    ),
     "tier": _("The offer is sold on terms that the filter leaves out."),
-    "incomplete_price": _("A line that this workload needs has no known price, and only complete prices were asked for."),
+    "incomplete_price": _(
+        "A line that this workload needs has no known price, and only complete prices were asked for."
+    ),
     "overload": _("No number of replicas that was tried bears the peak."),
     "currency": _("The price is in a currency without a known rate; it cannot be ranked."),
     "budget": _("The month costs more than the budget."),
@@ -109,6 +148,10 @@ FIGURES: dict[str, Text] = {
     "tpot_typical_s": _("TPOT, typical load"),
     "tpot_peak_s": _("TPOT, peak load"),
     "step_s": _("One decode step"),
+    "memory_s": _("Reading in one step"),
+    "compute_s": _("Computing in one step"),
+    "link_s": _("Exchange between GPUs in one step"),
+    "prefill_s": _("Reading the prompt"),
     "read_bytes": _("Bytes read per step"),
     "output_tokens_per_s": _("Output tokens per second, all replicas"),
     "replicas": _("Replicas for the load"),
@@ -119,7 +162,9 @@ FIGURES: dict[str, Text] = {
 
 WARNINGS: dict[str, Text] = {
     "tp_over_pcie": _("The GPUs of one replica talk over PCIe; splitting over it slows every step."),
-    "format_saves_memory_only": _("This GPU does not compute in this format: it saves memory and bandwidth, not compute time."),
+    "format_saves_memory_only": _(
+        "This GPU does not compute in this format: it saves memory and bandwidth, not compute time."
+    ),
     "weights_just_fit": _("Weights fit, but little memory is left for the KV cache."),
     "context_never_tested": _("No measurement with a context this long stands behind the estimate."),
     "context_beyond_model": _("The longest context is beyond what the model was trained for."),
@@ -136,11 +181,17 @@ WARNINGS: dict[str, Text] = {
     "price_stale": _("The price is older than 180 days."),
     "price_floor": _("A marketplace's lowest asking price, not a list price."),
     "price_estimated": _("The source estimates this price."),
+    "incomplete_price": _("A line of the bill has no known price: the total is at least what is shown."),
     "price_incomplete": _("A line of the bill has no known price: the total is at least what is shown."),
     "interruptible": _("Can be taken away at any time; the expected rework is in the bill."),
 }
 
-MISSING: dict[str, Text] = {"storage": _("storage"), "egress": _("transfer out"), "gpu": _("machines"), "rework": _("rework")}
+MISSING: dict[str, Text] = {
+    "storage": _("storage"),
+    "egress": _("transfer out"),
+    "gpu": _("machines"),
+    "rework": _("rework"),
+}
 
 CHANGES: dict[str, Text] = {
     "weights_format": _("weights in %(to)s"),
@@ -203,6 +254,10 @@ def _bare(code: str) -> str:
     return code.replace("_", " ")
 
 
+def objective(code: str) -> str:
+    return str(OBJECTIVES.get(code, _bare(code)))
+
+
 def reason(code: str) -> str:
     return str(REASONS.get(code, _bare(code)))
 
@@ -260,7 +315,7 @@ FORMATS = {
 
 
 def layout(replicas: int, gpus_per_replica: int, tp: int) -> str:
-    """"2 replicas × 4 GPUs (TP 4)": what is per replica and what is the whole is said."""
+    """ "2 replicas × 4 GPUs (TP 4)": what is per replica and what is the whole is said."""
     first = ngettext("%(n)d replica", "%(n)d replicas", replicas) % {"n": replicas}
     second = ngettext("%(n)d GPU", "%(n)d GPUs", gpus_per_replica) % {"n": gpus_per_replica}
     split = f" (TP {tp})" if tp > 1 else ""
@@ -297,48 +352,7 @@ def class_word(number: int) -> str:
     return str(CLASSES.get(number, number))
 
 
-def unknown_version(params: Mapping[str, Any]) -> str:
-    """No such engine version: what is accepted is said."""
-    return str(
-        _("“%(version)s” is no version we know; write for example %(known)s, or leave it empty for the newest.")
-    ) % {"version": params.get("version") or "", "known": ", ".join(list(params.get("known", ()))[-3:])}
-
-
-def model_refusal(code: str, params: Mapping[str, Any], fallback: str) -> str:
-    """Why a model cannot be sized."""
-    if code == "unknown_model":
-        suggestions = ", ".join(str(name) for name in params.get("suggestions", ()))
-        if suggestions:
-            return str(_("“%(name)s” is not among the shipped models. Near to it: %(suggestions)s. Or paste its config.json.")) % {
-                "name": params.get("name", ""), "suggestions": suggestions}  # fmt: skip
-        return str(_("“%(name)s” is not among the shipped models. Paste its config.json.")) % {"name": params.get("name", "")}
-    sentence = REFUSALS.get(code)
-    if sentence is None:
-        return fallback
-    words = {"key": "", "low": "", "high": "", "name": "", "kind": "", "model": "", "value": ""} | dict(params)
-    if code == "config_out_of_range" and not {"low", "high"} <= set(params):
-        return fallback
-    if code == "unsupported_architecture" and not params.get("kind"):
-        return str(_("Models of the kind “%(name)s” cannot be sized yet.")) % words
-    return str(sentence) % words
-
-
 CLASSES: dict[int, Text] = {1: _("meet every target"), 2: _("miss a target"), 3: _("tight in memory")}
-
-REFUSALS: dict[str, Text] = {
-    "not_sized": _("%(model)s is known, but its kind of attention (%(kind)s) cannot be sized yet."),
-    "unsupported_architecture": _("“%(name)s” cannot be sized yet: %(kind)s."),
-    "config_too_large": _("This config.json is larger than 64 kB or has too many values."),
-    "config_encoding": _("This config.json is not UTF-8."),
-    "config_too_deep": _("This config.json is nested deeper than 32 levels."),
-    "config_not_json": _("This is not valid JSON: paste the whole config.json, from { to }."),
-    "config_not_object": _("A config.json is one JSON object: it begins with { and ends with }."),
-    "config_not_finite": _("This config.json holds %(value)s, which is no number."),
-    "config_duplicate_key": _("This config.json has the key “%(key)s” twice."),
-    "config_wrong_type": _("“%(key)s” in this config.json has a value of the wrong kind."),
-    "config_out_of_range": _("“%(key)s” in this config.json must be from %(low)s to %(high)s."),
-    "config_missing_key": _("“%(key)s” is missing in this config.json."),
-}
 
 RULES: dict[str, Text] = {
     "context_length": _("the longest request has %(asked)s tokens, the model takes %(maximum)s"),
@@ -357,7 +371,9 @@ RULES: dict[str, Text] = {
     "kv_heads": _("%(kv_heads)s KV heads do not divide by %(tp)s"),
     "experts": _("%(experts)s experts do not divide by %(ep)s"),
     "intermediate": _("an MLP width of %(intermediate)s does not divide by %(tp)s"),
-    "quantised_group": _("an MLP width of %(intermediate)s over %(tp)s GPUs does not divide into groups of %(group)s"),
+    "quantised_group": _(
+        "an MLP width of %(intermediate)s over %(tp)s GPUs does not divide into groups of %(group)s"
+    ),
     "estimated": _("the source only estimates its price"),
     "maximum": _("%(got)s a month, asked for at most %(asked)s"),
 }

@@ -1,4 +1,4 @@
-"""Filters that turn figures into the text of the sheet; the forms themselves live in ``planner.presenters``."""
+"""Filters that turn figures into the text of the sheet; the forms themselves live in ``planner.figures``."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from planner import presenters, wording
+from planner import figures, wording
 from planner.columns import Column
-from planner.presenters import Cell
+from planner.figures import Cell
 
 register = template.Library()
 
-IN_OFFER = frozenset({"rank", "provider", "sku", "region", "accelerator", "replicas", "gpus_per_replica", "machines"})
+IN_OFFER = frozenset(
+    {"rank", "provider", "sku", "region", "accelerator", "replicas", "gpus_per_replica", "machines"}
+)
 """Columns that the first two cells of a row show already."""
 
 
 @register.filter
 def gib(size_bytes: int) -> str:
-    return presenters.gib(size_bytes)
+    return figures.gib(size_bytes)
 
 
 @register.filter
@@ -48,12 +50,12 @@ def plain(number: Any, decimals: int = 2) -> str:
 def digits(number: Any) -> str:
     if isinstance(number, bool | str):
         return str(number)
-    return presenters.significant(float(number), 3) if abs(number) < 1000 else f"{number:,.0f}"
+    return figures.significant(float(number), 3) if abs(number) < 1000 else f"{number:,.0f}"
 
 
 @register.filter
 def amount(number: Decimal, currency: str) -> str:
-    return presenters.money_plain(number, currency)
+    return figures.money_plain(number, currency)
 
 
 @register.filter

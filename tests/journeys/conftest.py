@@ -24,7 +24,11 @@ SERIOUS = ("serious", "critical")
 def catalog(transactional_db: None) -> list[Offer]:
     market.forget()
     at = timezone.now()
-    return [*make_small_catalog(at), make_offer("H200-SXM", "3.80", at=at), make_offer("B200-SXM", "5.50", at=at)]
+    return [
+        *make_small_catalog(at),
+        make_offer("H200-SXM", "3.80", at=at),
+        make_offer("B200-SXM", "5.50", at=at),
+    ]
 
 
 @pytest.fixture

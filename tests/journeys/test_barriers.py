@@ -1,4 +1,4 @@
-"""No page keeps anybody out: axe finds nothing serious, in both themes and languages; nothing runs off a narrow screen."""
+"""No page keeps anybody out: nothing serious for axe in both themes and languages, nothing off a narrow screen."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ def test_axe_finds_nothing_serious(
     theme: Any,
     language: str,
 ) -> None:
-    context = browser.new_context(base_url=live_server.url, locale=language, color_scheme=theme, bypass_csp=True)
+    context = browser.new_context(
+        base_url=live_server.url, locale=language, color_scheme=theme, bypass_csp=True
+    )
     try:
         page = context.new_page()
         found: list[str] = []
@@ -68,7 +70,9 @@ def test_axe_finds_nothing_serious(
 
 
 def test_nothing_runs_off_a_narrow_screen(browser: Browser, live_server: Any, catalog: list[Offer]) -> None:
-    context = browser.new_context(base_url=live_server.url, viewport={"width": 375, "height": 800}, locale="ja-JP")
+    context = browser.new_context(
+        base_url=live_server.url, viewport={"width": 375, "height": 800}, locale="ja-JP"
+    )
     try:
         page = context.new_page()
         wide = []

@@ -92,7 +92,9 @@ def test_a_candidate_unfolds_with_formulas_and_folds_again(page: Page, catalog: 
 def test_a_model_is_suggested_as_one_types(page: Page, catalog: list[Offer]) -> None:
     page.goto("/workbench/")
     page.get_by_label("Model", exact=True).fill("qwen2.5-7b")
-    expect(page.locator("#model-options option").first).to_have_attribute("value", re.compile("Qwen2.5-7B", re.I))
+    expect(page.locator("#model-options option").first).to_have_attribute(
+        "value", re.compile("Qwen2.5-7B", re.I)
+    )
 
 
 def test_the_chart_is_drawn_under_the_strict_policy(page: Page, catalog: list[Offer]) -> None:
@@ -144,7 +146,9 @@ def test_a_pasted_config_is_sized(page: Page, catalog: list[Offer]) -> None:
     expect(page.get_by_text("A pasted config.json is used instead of the name.")).to_be_visible()
 
 
-def test_on_a_narrow_screen_the_answer_comes_first_and_the_form_in_a_sheet(page: Page, catalog: list[Offer]) -> None:
+def test_on_a_narrow_screen_the_answer_comes_first_and_the_form_in_a_sheet(
+    page: Page, catalog: list[Offer]
+) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto("/workbench/")
     expect(page.locator("#strip")).to_be_in_viewport()

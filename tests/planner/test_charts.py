@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -48,7 +49,7 @@ def test_the_frontier_is_what_nothing_cheaper_equals(comparison: Comparison) -> 
     assert chart is not None
     frontier = sorted((point for point in chart.points if point.on_frontier), key=lambda point: point.x)
     assert frontier
-    assert all(later.y < earlier.y for earlier, later in zip(frontier, frontier[1:], strict=False))
+    assert all(later.y < earlier.y for earlier, later in pairwise(frontier))
     for point in chart.points:
         assert any(best.x <= point.x and best.y * charts.NOTICEABLE <= point.y for best in frontier)
 

@@ -6,7 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from planner import presenters, wording
+from planner import figures, wording
+from planner.memory_bar import memory_bar
 from planner.sizing.results import MemorySplit
 
 GIB = 1024**3
@@ -24,13 +25,13 @@ GIB = 1024**3
     ],
 )
 def test_three_significant_digits_without_an_exponent(value: float, text: str) -> None:
-    assert presenters.significant(value) == text
+    assert figures.significant(value) == text
 
 
 def test_money_is_rounded_half_up_and_yen_have_no_decimals() -> None:
-    assert presenters.money(Decimal("4912.335"), "USD") == "$4,912.34"
-    assert presenters.money(Decimal("735120.5"), "JPY") == "¥735,121"
-    assert presenters.money(Decimal("-3"), "EUR") == "−€3.00"
+    assert figures.money(Decimal("4912.335"), "USD") == "$4,912.34"
+    assert figures.money(Decimal("735120.5"), "JPY") == "¥735,121"
+    assert figures.money(Decimal("-3"), "EUR") == "−€3.00"
 
 
 def split(weights: int, kv: int, usable: int) -> MemorySplit:
@@ -43,7 +44,7 @@ def split(weights: int, kv: int, usable: int) -> MemorySplit:
 
 
 def test_the_memory_bar_is_in_its_fixed_order_and_sums_to_the_whole() -> None:
-    bar = presenters.memory_bar(split(30, 10, 72))
+    bar = memory_bar(split(30, 10, 72))
     assert [segment.role for segment in bar.segments] == [
         "weights", "kv", "activations", "overhead", "free", "headroom",
     ]  # fmt: skip
@@ -52,7 +53,7 @@ def test_the_memory_bar_is_in_its_fixed_order_and_sums_to_the_whole() -> None:
 
 
 def test_what_is_over_the_limit_is_drawn_beyond_it() -> None:
-    bar = presenters.memory_bar(split(90, 10, 72))
+    bar = memory_bar(split(90, 10, 72))
     assert bar.segments[-1].role == "over"
     assert bar.segments[-1].gib == "30.0"
     assert bar.limit_percent == "70.588%"

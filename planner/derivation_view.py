@@ -1,0 +1,53 @@
+"""How a figure came about, as the sheet shows it: formula, numbers, units, sources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planner import wording
+from planner.figures import exact, gib, seconds
+from planner.sizing.quantities import Derivation
+
+FORMULA_SIGNS = (("**", "^"), ("*", "×"), ("/", "÷"), (" - ", " − "))
+
+
+UNITS_IN_GIB = ("B", "bytes", "byte")
+"""Spellings of the unit byte in derivations."""
+
+
+@dataclass(frozen=True)
+class DerivationView:
+    key: str
+    title: str
+    formula: str
+    result: str
+    terms: tuple[tuple[str, str, str, str], ...]
+    """Symbol, value, unit, source."""
+
+
+def derivation(key: str, made: Derivation) -> DerivationView:
+    formula = made.formula
+    for plain, shown in FORMULA_SIGNS:
+        formula = formula.replace(plain, shown)
+    return DerivationView(
+        key=key,
+        title=wording.figure(key if key in wording.FIGURES else made.figure),
+        formula=formula,
+        result=_measured(made.value, made.unit),
+        terms=tuple(
+            (term.symbol, exact(term.value), _unit(term.unit), term.source or "") for term in made.terms
+        ),
+    )
+
+
+def _unit(unit: str) -> str:
+    return "" if unit in ("1", "") else unit
+
+
+def _measured(value: float, unit: str) -> str:
+    if unit in UNITS_IN_GIB and abs(value) >= 1024**2:
+        return f"{exact(round(value))} {unit} = {gib(value)} GiB"
+    if unit == "s":
+        text, shown = seconds(value)
+        return f"{text} {shown}"
+    return f"{exact(value)} {_unit(unit)}".strip()

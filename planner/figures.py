@@ -1,0 +1,158 @@
+"""Figures as text: one way to write a number, an amount, a duration, on every screen and paper."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import date
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from planner import wording
+from planner.columns import Column
+from planner.sizing.quantities import GIB, Estimate
+from planner.sizing.results import Candidate
+
+SIGNS = {"USD": "$", "JPY": "¥", "EUR": "€"}
+DECIMALS = {"USD": 2, "JPY": 0, "EUR": 2}
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number to so many significant digits, grouped, without an exponent.
+
+    >>> significant(0.021349), significant(1234567.0)
+    ('0.0213', '1,230,000')
+    """
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else "–"
+    exponent = math.floor(math.log10(abs(value)))
+    rounded = round(value, digits - 1 - exponent)
+    if rounded and math.floor(math.log10(abs(rounded))) > exponent:
+        exponent += 1
+    return f"{rounded:,.{max(0, digits - 1 - exponent)}f}"
+
+
+def money(amount: Decimal, currency: str, *, decimals: int | None = None) -> str:
+    """An amount with its sign: "$4,912.33", "¥735,120"."""
+    text = money_plain(abs(amount), currency, decimals=decimals)
+    sign = SIGNS.get(currency)
+    minus = "−" if amount < 0 else ""
+    return f"{minus}{sign}{text}" if sign else f"{minus}{text} {currency}"
+
+
+def money_plain(amount: Decimal, currency: str, *, decimals: int | None = None) -> str:
+    places = DECIMALS.get(currency, 2) if decimals is None else decimals
+    return f"{amount.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):,f}"
+
+
+def gib(size_bytes: float) -> str:
+    """Bytes in GiB, one decimal; two below 10 so that small buffers do not vanish."""
+    value = size_bytes / GIB
+    return f"{value:,.1f}" if abs(value) >= 10 or value == 0 else f"{value:,.2f}"
+
+
+def seconds(value: float) -> tuple[str, str]:
+    """A duration and its unit: milliseconds below one second."""
+    return (significant(value * 1000), "ms") if value < 1 else (significant(value), "s")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One predicted figure: large, its unit, its range."""
+
+    text: str
+    unit: str
+    range: str
+
+
+def duration(estimate: Estimate | None) -> Figure | None:
+    if estimate is None:
+        return None
+    text, unit = seconds(estimate.value)
+    scale = 1000 if unit == "ms" else 1
+    return Figure(
+        text, unit, f"{significant(estimate.low * scale, 2)}–{significant(estimate.high * scale, 2)} {unit}"
+    )
+
+
+def rate(estimate: Estimate | None, unit: str = "tokens/s") -> Figure | None:
+    if estimate is None:
+        return None
+    return Figure(
+        significant(estimate.value), unit, f"{significant(estimate.low, 2)}–{significant(estimate.high, 2)}"
+    )
+
+
+def hours(estimate: Estimate | None) -> Figure | None:
+    if estimate is None:
+        return None
+    return Figure(
+        significant(estimate.value), "h", f"{significant(estimate.low, 2)}–{significant(estimate.high, 2)} h"
+    )
+
+
+@dataclass(frozen=True)
+class Cell:
+    column: Column
+    text: str | None
+    """None: unknown, and said so."""
+    range: str = ""
+    prefix: str = ""
+
+    @property
+    def is_number(self) -> bool:
+        return self.column.kind in ("number", "money", "date")
+
+
+def cell(column: Column, candidate: Candidate) -> Cell:
+    """One figure of the table as text; the same text on every paper."""
+    value = column.value(candidate)
+    if value is None:
+        return Cell(column, None)
+    if column.kind == "money":
+        currency = candidate.monthly.currency
+        prefix = "" if candidate.monthly.complete or column.key != "monthly" else "≥ "
+        return Cell(
+            column, money_plain(Decimal(str(value)), currency, decimals=column.decimals), prefix=prefix
+        )
+    if column.kind == "flag":
+        return Cell(column, _("yes") if value else _("no"))
+    if column.kind == "code":
+        return Cell(column, wording.word(column.key, value))
+    if column.kind == "date":
+        return Cell(column, value.isoformat() if isinstance(value, date) else str(value))
+    if column.kind == "number":
+        return Cell(column, _number(column, value), _range(column, candidate))
+    return Cell(column, str(value))
+
+
+def _number(column: Column, value: Any) -> str:
+    if column.digits is not None:
+        return significant(float(value), column.digits)
+    if column.decimals is not None:
+        return f"{value:,.{column.decimals}f}"
+    text = f"{Decimal(str(value)):,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _range(column: Column, candidate: Candidate) -> str:
+    estimate = column.estimate(candidate) if column.estimate else None
+    if estimate is None:
+        return ""
+    return f"{significant(estimate.low, 2)}–{significant(estimate.high, 2)}"
+
+
+def exact(value: float) -> str:
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}"
+    if abs(value) >= 1e6:
+        return f"{value:,.0f}"
+    return f"{value:,.6g}"
+
+
+def unit_price(amount: Decimal) -> str:
+    """A unit price: as it was read, to six places."""
+    text = f"{amount.quantize(Decimal('0.000001')):,f}" if -amount.as_tuple().exponent > 6 else f"{amount:,f}"  # type: ignore[operator]
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,77 @@
+"""The memory of the fullest GPU as a bar: fixed roles in a fixed order, on the screen and on paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from planner import figures
+from planner.sizing.results import MemorySplit
+
+
+@dataclass(frozen=True)
+class Segment:
+    role: str
+    """weights, kv, activations, overhead, headroom, free, over: fixed colours in a fixed order."""
+    label: str
+    size_bytes: int
+    start_percent: str
+    width_percent: str
+
+    @property
+    def gib(self) -> str:
+        return figures.gib(self.size_bytes)
+
+
+@dataclass(frozen=True)
+class MemoryBar:
+    """The fullest GPU of one replica. The bar is as long as the larger of usable and needed."""
+
+    needed: str
+    usable: str
+    segments: tuple[Segment, ...]
+    limit_percent: str | None
+    """Where usable memory ends, if more is needed."""
+
+    @property
+    def spoken(self) -> str:
+        return ", ".join(f"{segment.label} {segment.gib} GiB" for segment in self.segments)
+
+
+def memory_bar(split: MemorySplit) -> MemoryBar:
+    parts = [
+        ("weights", _("weights"), split.weights_bytes),
+        ("kv", _("KV cache at peak"), split.kv_needed_bytes),
+        ("activations", _("activations"), split.activation_bytes),
+        ("overhead", _("overhead"), split.overhead_bytes),
+    ]
+    total = max(split.usable_bytes, split.needed_bytes, 1)
+    over = max(0, split.needed_bytes - split.usable_bytes)
+    spare = max(0, split.usable_bytes - split.needed_bytes)
+    headroom = min(split.headroom_bytes, spare)
+    segments: list[Segment] = []
+    start = 0
+    room = split.usable_bytes
+    for role, label, size in parts:
+        inside = max(0, min(size, room)) if over else size
+        segments.append(_segment(role, label, size, start, inside, total))
+        start += inside
+        room -= inside
+    if over:
+        segments.append(_segment("over", _("over the limit"), over, split.usable_bytes, over, total))
+    else:
+        segments.append(_segment("free", _("free"), spare - headroom, start, spare - headroom, total))
+        segments.append(
+            _segment("headroom", _("headroom"), headroom, start + spare - headroom, headroom, total)
+        )
+    return MemoryBar(
+        needed=figures.gib(split.needed_bytes),
+        usable=figures.gib(split.usable_bytes),
+        segments=tuple(segment for segment in segments if segment.size_bytes > 0),
+        limit_percent=f"{split.usable_bytes / total * 100:.3f}%" if over else None,
+    )
+
+
+def _segment(role: str, label: str, size: int, start: int, drawn: int, total: int) -> Segment:
+    return Segment(role, label, size, f"{start / total * 100:.3f}%", f"{drawn / total * 100:.3f}%")

@@ -1,0 +1,43 @@
+"""What the choices of the workbench form offer, and what its filters may name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext_lazy as _
+
+WEIGHTS = (
+    ("bf16", "BF16"), ("fp16", "FP16"), ("fp8", "FP8"), ("int8", "INT8"), ("int4_awq", "INT4 (AWQ)"),
+    ("int4_gptq", "INT4 (GPTQ)"), ("nvfp4", "NVFP4"), ("mxfp4", "MXFP4"), ("gguf_q8_0", "GGUF Q8_0"),
+    ("gguf_q4_k_m", "GGUF Q4_K_M"), ("fp32", "FP32"),
+)  # fmt: skip
+KV = (("auto", _("auto (16-bit)")), ("bf16", "BF16"), ("fp16", "FP16"), ("fp8", "FP8"), ("int8", "INT8"))
+RUNTIMES = (
+    ("vllm", "vLLM"),
+    ("sglang", "SGLang"),
+    ("tensorrt_llm", "TensorRT-LLM"),
+    ("llama_cpp", "llama.cpp"),
+)
+OBJECTIVES = (
+    ("cost", _("lowest monthly total")),
+    ("ttft", _("fastest first token (TTFT)")),
+    ("tpot", _("fastest streaming (TPOT)")),
+    ("throughput", _("most tokens per second")),
+    ("finish", _("earliest finish (batch)")),
+)
+TIERS = (
+    ("on_demand", _("on demand")),
+    ("spot", _("spot, preemptible")),
+    ("reserved", _("reserved")),
+    ("community", _("community hosts")),
+)
+CURRENCIES = (("USD", "USD"), ("JPY", "JPY"), ("EUR", "EUR"))
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What may be named in a filter: slugs with their names, accelerators, and words that mean a region."""
+
+    providers: tuple[tuple[str, str], ...]
+    accelerators: tuple[str, ...]
+    regions: dict[str, str]

@@ -1,0 +1,62 @@
+"""Why a model or an engine version cannot be sized, in sentences; the codes come from the core."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+Text = str | Promise
+
+REFUSALS: dict[str, Text] = {
+    "not_sized": _("%(model)s is known, but its kind of attention (%(kind)s) cannot be sized yet."),
+    "unsupported_architecture": _("“%(name)s” cannot be sized yet: %(kind)s."),
+    "config_too_large": _("This config.json is larger than 64 kB or has too many values."),
+    "config_encoding": _("This config.json is not UTF-8."),
+    "config_too_deep": _("This config.json is nested deeper than 32 levels."),
+    "config_not_json": _("This is not valid JSON: paste the whole config.json, from { to }."),
+    "config_not_object": _("A config.json is one JSON object: it begins with { and ends with }."),
+    "config_not_finite": _("This config.json holds %(value)s, which is no number."),
+    "config_duplicate_key": _("This config.json has the key “%(key)s” twice."),
+    "config_wrong_type": _("“%(key)s” in this config.json has a value of the wrong kind."),
+    "config_out_of_range": _("“%(key)s” in this config.json must be from %(low)s to %(high)s."),
+    "config_missing_key": _("“%(key)s” is missing in this config.json."),
+}
+
+
+def unknown_version(params: Mapping[str, Any]) -> str:
+    """No such engine version: what is accepted is said."""
+    return str(
+        _(
+            "“%(version)s” is no version we know; write for example %(known)s, or leave it empty for "
+            "the newest."
+        )
+    ) % {"version": params.get("version") or "", "known": ", ".join(list(params.get("known", ()))[-3:])}
+
+
+def model_refusal(code: str, params: Mapping[str, Any], fallback: str) -> str:
+    """Why a model cannot be sized."""
+    if code == "unknown_model":
+        suggestions = ", ".join(str(name) for name in params.get("suggestions", ()))
+        if suggestions:
+            return str(_(
+                "“%(name)s” is not among the shipped models. Near to it: %(suggestions)s. Or paste its "
+                "config.json."
+            )) % {
+                "name": params.get("name", ""), "suggestions": suggestions}  # fmt: skip
+        return str(_("“%(name)s” is not among the shipped models. Paste its config.json.")) % {
+            "name": params.get("name", "")
+        }
+    sentence = REFUSALS.get(code)
+    if sentence is None:
+        return fallback
+    words = {"key": "", "low": "", "high": "", "name": "", "kind": "", "model": "", "value": ""} | dict(
+        params
+    )
+    if code == "config_out_of_range" and not {"low", "high"} <= set(params):
+        return fallback
+    if code == "unsupported_architecture" and not params.get("kind"):
+        return str(_("Models of the kind “%(name)s” cannot be sized yet.")) % words
+    return str(sentence) % words
