@@ -12,6 +12,7 @@ from typing import Any
 
 from planner.sizing.architecture import Architecture, ModelError
 from planner.sizing.config_reader import read
+from planner.sizing.formats import Group
 
 QWEN3_VISION = {"depth": 27, "hidden_size": 1152, "intermediate_size": 4304, "patch_size": 16,
                 "num_position_embeddings": 2304, "deepstack_visual_indexes": [8, 16, 24]}  # fmt: skip
@@ -102,6 +103,14 @@ STORED: tuple[tuple[str, str], ...] = (
     (r"Kimi-K2\.", "int4_gptq"),
 )
 """The format a checkpoint of that name is published in; 16 bits where no pattern is found."""
+
+KEPT: tuple[tuple[str, tuple[Group, ...], float | None], ...] = (
+    (r"Gemma-4-26B-A4B-NVFP4", ("attention", "mlp"), None),
+    (r"(Gemma-4-31B-IT|MiniMax-M2\.[57])-NVFP4", ("attention",), None),
+    (r"Kimi-K2\.\d(?!.*NVFP4)", ("attention", "mlp"), 4 + 16 / 32),
+)
+"""What published checkpoints leave at 16 bits, and bits of odd group sizes: read off their packed counts, and
+off the config of Kimi-K2.5 (experts only, symmetric groups of 32)."""
 
 COLUMNS = {
     "layers": "num_hidden_layers", "hidden": "hidden_size", "intermediate": "intermediate_size",
@@ -210,6 +219,9 @@ def architecture_of(
         "stored_format": stored_format(row["hf_id"]),
         "attention_kind": row["attention_kind"],
     }
+    for pattern, kept, bits in KEPT:
+        if re.search(pattern, row["hf_id"]):
+            changes |= {"stored_kept": kept, "stored_linear_bits": bits}
     if published is not None:
         changes["parameters_published"] = int(published["parameters"])
         changes["parameters_published_kind"] = published["kind"].rstrip("?")

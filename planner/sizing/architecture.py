@@ -136,6 +136,10 @@ class Architecture(Frozen):
     max_position: Count | None = None
     stored_format: str = "bf16"
     stored_kv_format: str | None = None
+    stored_kept: tuple[Group, ...] = ()
+    """Groups that the checkpoint in its stored format leaves at 16 bits, beyond what the format always does."""
+    stored_linear_bits: float | None = None
+    """Bits a weight of its stored format, where its groups are not of the usual size."""
     attention_kind: str = ""
     parameters_published: int | None = None
     parameters_published_kind: str | None = None

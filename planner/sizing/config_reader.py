@@ -156,9 +156,8 @@ class _Reader:
         if self.family.learned_positions:
             positions = (longest or 2048) + self.family.positions_extra
         quantised = self.config.get("quantization_config") or self.outer.get("quantization_config")
-        stored, stored_kv = stored_formats(
-            quantised, self.config.get("torch_dtype") or self.config.get("dtype")
-        )
+        dtype = self.config.get("torch_dtype") or self.config.get("dtype")
+        stored = stored_formats(quantised, dtype, count)
         arch = Architecture(
             id=self.name,
             family=self.family_name,
@@ -172,8 +171,10 @@ class _Reader:
             learned_positions=positions,
             towers=self._towers(hidden),
             max_position=longest,
-            stored_format=stored,
-            stored_kv_format=stored_kv,
+            stored_format=stored.format,
+            stored_kv_format=stored.kv_format,
+            stored_kept=stored.kept,
+            stored_linear_bits=stored.linear_bits,
             attention_kind=attention_kind(groups),
             source=self.source,
         )

@@ -78,8 +78,9 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     for key, value in pairs:
         if key in found:
             repeated = printable(key)
-            raise ConfigError("config_duplicate_key", f"config.json has the key {repeated} twice",
-                key=repeated)
+            raise ConfigError(
+                "config_duplicate_key", f"config.json has the key {repeated} twice", key=repeated
+            )
         found[key] = value
     return found
 

@@ -9,7 +9,7 @@ from typing import Any
 from planner.sizing import kv_cache, weights
 from planner.sizing.architecture import Architecture
 from planner.sizing.devices import Device, Layout
-from planner.sizing.formats import FORMATS
+from planner.sizing.formats import FORMATS, compute_rate
 from planner.sizing.overheads import HALF_BYTES, Need, Overheads, forward_bytes, mlp_width, overheads
 from planner.sizing.quantities import GIB, Assumption, Derivation, Term
 from planner.sizing.results import MemorySplit, Verdict
@@ -118,10 +118,13 @@ def what_would_help(
             if len(found) > before:
                 break
     now = FORMATS[need.weights_format].linear_bits
-    narrower = sorted(
-        (name for name in weights_formats if FORMATS[name].linear_bits < now),
-        key=lambda name: -FORMATS[name].linear_bits,
-    )
+
+    def gentlest(name: str) -> tuple[float, bool]:
+        """Widest first; of equal width the one that the matrix units run."""
+        rate = compute_rate(device, name)
+        return -round(FORMATS[name].linear_bits, 1), rate is None or rate.saves_memory_only
+
+    narrower = sorted((name for name in weights_formats if FORMATS[name].linear_bits < now), key=gentlest)
     for name in narrower:
         before = len(found)
         tried("weights_format", name, replace(need, weights_format=name))

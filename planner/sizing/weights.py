@@ -89,7 +89,7 @@ def footprint(arch: Architecture, weights_format: str, layout: Layout) -> Weight
     total = always = flops = parameters = 0.0
     edge_first = edge_last = 0.0
     for tensor in tensors(arch):
-        bits = _bits(tensor, form, experts, fraction, arch.tied)
+        bits = _bits(tensor, form, experts, fraction, arch)
         held = _padded(rank_elements(tensor, layout), tensor, form, layout)
         copies = float(tensor.count)
         total += tensor.parameters * bits / 8
@@ -136,10 +136,19 @@ def footprint(arch: Architecture, weights_format: str, layout: Layout) -> Weight
     )
 
 
-def _bits(tensor: Tensor, form: Format, experts: bool, fraction: float, tied: bool) -> float:
+def _bits(tensor: Tensor, form: Format, experts: bool, fraction: float, arch: Architecture) -> float:
+    if (
+        form.name == arch.stored_format
+        and tensor.columns > 1
+        and tensor.group in ("attention", "mlp", "expert")
+    ):
+        if tensor.group in arch.stored_kept:
+            return 16
+        if arch.stored_linear_bits is not None:
+            return arch.stored_linear_bits
     sharing = max(1, tensor.query_heads // tensor.kv_heads)
     return tensor_bits(
-        form, tensor.group, tensor.role, tensor.columns, experts, tensor.latent, fraction, tied, sharing
+        form, tensor.group, tensor.role, tensor.columns, experts, tensor.latent, fraction, arch.tied, sharing
     )
 
 
@@ -149,7 +158,7 @@ def _expert_bits(form: Format, arch: Architecture, fraction: float) -> float:
     for tensor in tensors(arch):
         if tensor.read == "routed":
             weight += tensor.parameters
-            bits += tensor.parameters * _bits(tensor, form, True, fraction, arch.tied)
+            bits += tensor.parameters * _bits(tensor, form, True, fraction, arch)
     return bits / weight if weight else form.linear_bits
 
 

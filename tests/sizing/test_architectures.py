@@ -11,7 +11,7 @@ from django.conf import settings
 from planner import architectures
 from planner.architectures import UnknownModel, entries, find, resolve, resolve_name, search
 from planner.management.commands import make_model_seeds
-from planner.sizing.architecture import NotSized, parameter_count
+from planner.sizing.architecture import NotSized, parameter_count, tensors
 from planner.sizing.config_reader import ConfigError
 from planner.sizing.workload import ModelReference
 
@@ -155,3 +155,27 @@ def test_every_word_must_be_found_and_the_limit_holds() -> None:
     assert len(search("", 5)) == 5
     assert len(search("b", 3)) == 3
     assert all("70b" in entry.id.lower() for entry in search("70b"))
+
+
+@pytest.mark.parametrize(
+    ("name", "scales_counted"),
+    [
+        ("nvidia/Qwen3-235B-A22B-NVFP4", True),
+        ("nvidia/MiniMax-M2.5-NVFP4", False),
+        ("nvidia/Gemma-4-31B-IT-NVFP4", False),
+        ("nvidia/Gemma-4-26B-A4B-NVFP4", False),
+    ],
+)
+def test_packed_counts_show_which_groups_a_checkpoint_leaves_alone(name: str, scales_counted: bool) -> None:
+    # Two 4-bit weights count as one number, and 16 share a scale.
+    arch = resolve_name(name)
+    each = 1 / 2 + (1 / 16 if scales_counted else 0)
+    packed = sum(
+        tensor.parameters * each
+        if tensor.group in ("attention", "mlp", "expert")
+        and tensor.columns > 1
+        and tensor.group not in arch.stored_kept
+        else tensor.parameters
+        for tensor in tensors(arch)
+    )
+    assert packed == pytest.approx(arch.parameters_published, rel=0.005)

@@ -124,6 +124,36 @@ def test_the_stored_format_is_what_the_quantization_config_says(
     assert (arch.stored_format, arch.stored_kv_format) == (stored, kv)
 
 
+def test_modules_that_are_not_converted_weigh_16_bits() -> None:
+    plain = read({**LLAMA, "quantization_config": {"quant_method": "fbgemm_fp8"}})
+    listed = [f"model.layers.{n}.self_attn.q_proj" for n in range(32)]
+    kept = read(
+        {**LLAMA, "quantization_config": {"quant_method": "fbgemm_fp8", "modules_to_not_convert": listed}}
+    )
+    assert (plain.stored_kept, kept.stored_kept) == ((), ("attention",))
+    pattern = read({**LLAMA, "quantization_config": {"quant_method": "fp8", "ignore": ["re:.*self_attn.*"]}})
+    assert pattern.stored_kept == ("attention",)
+    few = read({**LLAMA, "quantization_config": {"quant_method": "fp8", "ignore": listed[:3] + ["lm_head"]}})
+    assert few.stored_kept == ()
+    attention = 32 * (2 * 4096 * 4096 + 2 * 1024 * 4096)
+    more = [weights.footprint(one, "fp8", Layout()).resident_bytes for one in (plain, kept)]
+    assert more[1] - more[0] == pytest.approx(attention, rel=0.001)
+    # In another format than it is stored in, the checkpoint is another one.
+    assert weights.footprint(kept, "int8", Layout()) == weights.footprint(plain, "int8", Layout())
+
+
+def test_groups_of_an_odd_size_have_bits_of_their_own() -> None:
+    arch = read({**LLAMA, "quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 32}})
+    assert arch.stored_linear_bits == 4 + 20 / 32
+    usual = read({**LLAMA, "quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128}})
+    assert usual.stored_linear_bits is None
+    wider, narrower = (weights.footprint(one, "int4_gptq", Layout()).resident_bytes for one in (arch, usual))
+    assert wider > narrower
+    for odd in (-1, 0, True, "32", 10**9, None, [32]):
+        found = read({**LLAMA, "quantization_config": {"quant_method": "awq", "bits": 4, "group_size": odd}})
+        assert found.stored_linear_bits is None
+
+
 @pytest.mark.parametrize("key", ["num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size",
                                  "intermediate_size", "num_key_value_heads",
                                  "max_position_embeddings"])  # fmt: skip
