@@ -41,7 +41,7 @@ OFFER_FIELDS = (
 )  # fmt: skip
 PRICE_FIELDS = (
     "amount", "currency", "unit", "observed_on", "observed_precision", "estimated", "floor", "source", "source_url",
-    "licence",
+    "licence", "tax_included",
 )  # fmt: skip
 
 
@@ -70,6 +70,7 @@ class Row(NamedTuple):
     source: str
     source_url: str
     licence: str
+    tax_included: bool | None
 
 
 @dataclass
@@ -398,4 +399,5 @@ class _Facts:
             source=row.source,
             source_url=row.source_url or None,
             licence=row.licence or None,
+            tax_included=row.tax_included,
         )

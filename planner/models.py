@@ -11,6 +11,7 @@ from django.db import models
 
 CONFIG_BYTES_MAXIMUM = 64 * 1024
 CONFIG_DAYS = 90
+USE_NOTED_EVERY = timedelta(days=1)
 
 
 class PastedConfigQuerySet(models.QuerySet["PastedConfig"]):
@@ -38,6 +39,7 @@ class PastedConfig(models.Model):
     def keep(cls, config: dict[str, Any], at: datetime) -> PastedConfig:
         """Store a configuration that was already read and bounded; the same content is one row.
 
+        Those nobody used for 90 days are deleted at the same time.
         Raises ``ValueError`` where its canonical text is above 64 kB.
         """
         text = json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
@@ -46,6 +48,7 @@ class PastedConfig(models.Model):
                 f"the configuration has {len(text)} bytes; at most {CONFIG_BYTES_MAXIMUM} are kept"
             )
         digest = hashlib.sha256(text.encode("ascii")).hexdigest()
+        cls.objects.expired(at).delete()
         kept, _created = cls.objects.update_or_create(digest=digest, defaults={"text": text, "used_at": at})
         return kept
 
@@ -55,5 +58,7 @@ class PastedConfig(models.Model):
         kept = cls.objects.alive(at).filter(digest=digest).first()
         if kept is None:
             return None
+        if kept.used_at < at - USE_NOTED_EVERY:
+            cls.objects.filter(digest=digest).update(used_at=at)
         config: dict[str, Any] = json.loads(kept.text)
         return config

@@ -174,6 +174,7 @@ def write_candidate(
             ("floor_price", facts.floor),
             ("estimated_price", facts.estimated),
             ("incomplete_price", not monthly.complete),
+            ("tax_included", facts.tax_included is True),
             ("interruptible", facts.tier in bill.INTERRUPTIBLE_TIERS),
         )
         if holds
@@ -319,6 +320,16 @@ def assumptions(
     listed = list(memory.assumptions(setting.runtime, placement.machine.device if placement else None))
     if placement is not None:
         listed += setting.constants.assumptions(placement.point.classes)
+        device = placement.machine.device
+        if device.engine_total_assumed:
+            listed.append(
+                Assumption(
+                    name="engine_total_bytes",
+                    value=device.engine_total_bytes,
+                    unit="byte",
+                    source=f"assumed: 0.994 x what {device.name} reports, the ratio seen on H100-SXM5",
+                )  # fmt: skip
+            )
     weights = FORMATS[workload.weights_format]
     listed.append(
         Assumption(name="bits_per_weight", value=weights.linear_bits, unit="bit", source=weights.source)
@@ -424,6 +435,12 @@ def _rejection(setting: Setting, weighed: Weighed, row: int, *, help_: bool) -> 
         detail = {"currency": facts.price_currency, "asked": weighed.currency}
     elif reason == "interruption":
         detail = {"tier": facts.tier}
+    elif reason == "region":
+        detail = {"region": facts.region or None, "asked": list(workload.filters.regions)}
+    elif reason == "provider":
+        detail = {"provider": facts.provider, "asked": list(workload.filters.providers)}
+    elif reason in ("include", "exclude"):
+        detail = {"accelerator": facts.accelerator, "asked": list(getattr(workload.filters, reason))}
     return Rejection(
         offer=facts, reason=reason, detail=detail, needed_bytes=needed, available_bytes=available,
         what_would_help=would_help,

@@ -56,6 +56,8 @@ class OfferFacts(Frozen):
     source: str
     source_url: str | None = None
     licence: str | None = None
+    tax_included: bool | None = None
+    """None where the source does not say."""
 
 
 class MemorySplit(Frozen):

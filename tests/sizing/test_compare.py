@@ -384,3 +384,21 @@ def test_the_market_of_a_test_is_whole() -> None:
     assert len(market) == 2
     assert market.position(2) == 1
     assert market.position(3) is None
+
+
+def test_a_price_with_tax_in_it_is_flagged() -> None:
+    made = setting(ServingWorkload(), [Row()])
+    plain = made.market.facts
+    made.market.facts = lambda row, today: plain(row, today).model_copy(update={"tax_included": True})
+    assert "tax_included" in compare(made, placed(made), engine_version="test").candidates[0].warnings
+
+
+def test_a_filter_s_rejection_says_what_was_asked_and_what_it_is() -> None:
+    found = compared(ServingWorkload(filters=Filters(regions=("osaka",))), Row())
+    assert found.rejected[0].detail == {"region": "r1", "asked": ["osaka"]}
+
+
+def test_an_assumed_engine_total_is_listed_among_the_assumptions() -> None:
+    assumed = {item.name for item in compared(ServingWorkload(), Row("L40S")).assumptions}
+    read = {item.name for item in compared(ServingWorkload(), Row("H100-SXM5")).assumptions}
+    assert "engine_total_bytes" in assumed - read

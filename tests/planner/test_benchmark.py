@@ -1,0 +1,51 @@
+"""The bench measures what it says."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+from planner import benchmark, market, services
+from planner.benchmark import Figure, Taken, percentile
+from planner.sizing.workload import ServingWorkload
+from tests.planner.factories import make_small_catalog
+
+
+def test_percentiles_are_values_that_were_measured() -> None:
+    values = [float(number) for number in range(100, 0, -1)]
+    assert percentile(values, 0.5) == 50
+    assert percentile(values, 0.95) == 95
+    assert percentile([7.0], 0.95) == 7
+
+
+def test_a_limit_is_kept_or_not_or_unknown() -> None:
+    assert Figure("x", 10, 9.9, "median", 1).is_kept is True
+    assert Figure("x", 10, 10.1, "median", 1).is_kept is False
+    assert Figure("x", 10, None, "median", 0).is_kept is None
+    assert Figure("x", None, 3, "median", 1).is_kept is None
+
+
+def test_runs_are_timed_by_the_clock_and_by_the_processor() -> None:
+    taken = Taken().run(lambda: sum(range(20_000)), 3)
+    assert len(taken.clock) == len(taken.cpu) == 3
+    assert min(taken.clock) > 0
+    document = benchmark.as_document([taken.figure("sum", 1_000)])
+    assert document[0]["kept"] is True
+    assert document[0]["runs"] == 3
+
+
+def test_every_asked_page_is_a_fresh_question() -> None:
+    assert benchmark.fresh("/x") != benchmark.fresh("/x")
+
+
+@pytest.mark.django_db
+def test_an_enlarged_market_is_compared_like_the_real_one(at: datetime) -> None:
+    make_small_catalog()
+    small = services.compare(ServingWorkload(), at=at)
+    assert len(market.enlarged(1_000, at)) == 1_000
+    large = services.compare(ServingWorkload(), at=at)
+    assert large.candidates_total == 250 * small.candidates_total
+    assert large.candidates[0].monthly.total == small.candidates[0].monthly.total
+    services.forget()
+    assert services.compare(ServingWorkload(), at=at).candidates_total == small.candidates_total
