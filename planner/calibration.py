@@ -16,7 +16,17 @@ from numpy.typing import NDArray
 from planner.evaluation.rows import Row
 from planner.evaluation.throughput_cases import Case, Unsupported, case
 from planner.evaluation.throughput_rows import Cases, gather, predict
-from planner.sizing.constants import AXES, CONSTANTS, MAXIMUM, NAMES, Axis, Constant, Constants, PointClasses, Spread
+from planner.sizing.constants import (
+    AXES,
+    CONSTANTS,
+    MAXIMUM,
+    NAMES,
+    Axis,
+    Constant,
+    Constants,
+    PointClasses,
+    Spread,
+)
 
 Array = NDArray[np.float64]
 
@@ -25,6 +35,7 @@ PRIORS: dict[str, float] = {
     "kv_read_fraction": 0.6,
     "decode_compute_fraction": 0.5,
     "prefill_compute_fraction": 0.55,
+    "block_compute_fraction": 0.15,
     "prefill_attention_fraction": 0.3,
     "roof_exponent": 3.0,
     "routing_spread": 0.8,
@@ -45,7 +56,6 @@ PRIORS: dict[str, float] = {
 """Where the fit starts and what it is pulled toward."""
 
 PRIOR_FACTORS: dict[str, dict[Axis, dict[str, float]]] = {
-    "prefill_compute_fraction": {"engine": {"llama_cpp": 0.4}},
     "hop_s": {"link": {"pcie": 3.0}},
     "kv_residency_fraction": {"engine": {"tensorrt_llm": 1.25}},
     "step_layer_s": {"launch": {"eager": 2.0}},
@@ -201,7 +211,9 @@ class Problem:
         for name, limit in MAXIMUM.items():
             row = NAMES.index(name)
             constants[row] = np.minimum(constants[row], limit)
-        predicted = np.log(np.maximum(predict(self.moved, constants), 1e-12) / self.found.measured[self.touched])
+        predicted = np.log(
+            np.maximum(predict(self.moved, constants), 1e-12) / self.found.measured[self.touched]
+        )
         slopes = (predicted - base[self.touched]) / step * self.scale[self.touched]
         result[self.touched, self.mover] = slopes
         return result
@@ -211,10 +223,7 @@ def design(classes: Sequence[PointClasses], factors: Sequence[Factor]) -> list[t
     """For each unknown: which constant it moves and for which points."""
     everywhere = np.ones(len(classes), dtype=bool)
     result = []
-    columns = {
-        axis: np.array([getattr(item, axis) for item in classes])
-        for axis in AXES
-    }
+    columns = {axis: np.array([getattr(item, axis) for item in classes]) for axis in AXES}
     for factor in factors:
         mask = everywhere if factor.axis is None else columns[factor.axis] == factor.name
         result.append((NAMES.index(factor.constant), mask))
@@ -269,7 +278,11 @@ def fit(found: Data, factors: list[Factor] | None = None, rounds: int = ROUNDS) 
 
 
 def to_constants(
-    factors: Sequence[Factor], theta: Array, version: str, origin: str, spreads: dict[str, Spread] | None = None
+    factors: Sequence[Factor],
+    theta: Array,
+    version: str,
+    origin: str,
+    spreads: dict[str, Spread] | None = None,
 ) -> Constants:
     """The fitted unknowns as a set of constants."""
     moved = {(f.constant, f.axis, f.name): float(np.exp(t)) for f, t in zip(factors, theta, strict=True)}

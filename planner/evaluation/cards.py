@@ -47,6 +47,8 @@ def _named(name: str, memory_gb: float | None) -> tuple[Device, ...]:
         names: tuple[str, ...] = (SPELLINGS[plain],)
     else:
         meant = identify(name, None, memory_gb)
-        names = (meant.canonical,) if meant.canonical else meant.candidates if meant.status == "ambiguous" else ()
+        names = (
+            (meant.canonical,) if meant.canonical else meant.candidates if meant.status == "ambiguous" else ()
+        )
     devices = (device(facts[item]) for item in names if item in facts)
     return tuple(item for item in devices if item is not None)

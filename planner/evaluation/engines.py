@@ -70,7 +70,9 @@ def engine(label: str, version: str) -> Engine | None:
     number = _number(name, text, version)
     if number is None:
         number = next((release for word, release in PAPERS.items() if word in text), None)
-    known = not any(word in label.casefold() for word in ("nm-vllm", "nim", "paper", "llcuda", "qserve", "based on"))
+    known = not any(
+        word in label.casefold() for word in ("nm-vllm", "nim", "paper", "llcuda", "qserve", "based on")
+    )
     parts = tuple(int(part) for part in number.split(".")) if number else ()
     return Engine(name, number, Software(name, *engine_era(name, parts)), known)
 

@@ -19,7 +19,7 @@ from planner.evaluation.rows import options
 from planner.sizing import memory
 from planner.sizing.architecture import Architecture, NotSized
 from planner.sizing.devices import Device, Layout, Link
-from planner.sizing.points import UnknownRate, serving_point
+from planner.sizing.points import Software, UnknownRate, serving_point
 from planner.sizing.runtime import Runtime
 from planner.sizing.serving import UNLIMITED, ServingPoint
 
@@ -38,8 +38,8 @@ FORMATS: dict[str, str] = {
 """The product's format for a label; near relatives of GGUF mixes take the nearest."""
 
 KV_FORMATS = {"fp16": "fp16", "f16": "fp16", "bf16": "bf16", "fp8": "fp8", "int8": "int8", "int4": "q4_0"}
-RANGE_MEAN = 0.9
-"""Lengths drawn evenly from 0.8 to 1.0 of the nominal."""
+NARROW_FLOATS = ("fp8", "nvfp4", "mxfp4")
+"""Formats that only engines of mid-2024 and later run: they tell the age of an unstated version."""
 TP_DEGREES = (1, 2, 4, 8)
 SXM_WEIGHT = 3.0
 """Published measurements of a card that comes in both forms are mostly of the SXM one."""
@@ -102,6 +102,8 @@ def case(inputs: Mapping[str, str]) -> Case:
     gpus = (_number(inputs, "gpu_count") or 1) * float(extra.get("gpus_per_card", 1))
     prompt, output, assumed = _lengths(inputs, extra, metric)
     weights, kv = _formats(inputs, extra, arch, devices[0], runs_on.name)
+    if runs_on.version is None and weights in NARROW_FLOATS:
+        runs_on = runs_on._replace(software=Software(runs_on.name, f"{runs_on.name}_recent", "recent"))
     runtime = _runtime(runs_on)
     fixed = inputs.get("static_batching") == "1" or inputs.get("arrival") == "burst"
     batch = _number(inputs, "concurrency_or_batch")
@@ -136,7 +138,9 @@ def case(inputs: Mapping[str, str]) -> Case:
         raise Unsupported(reason)
     if fixed and batch is not None and len(devices) > 1:
         # A batch that ran fitted: cards that could not hold it are not the one.
-        found = [one for one in found if one.point.kv_room_bytes >= batch / one.replicas * one.point.kv_full_bytes] or found
+        found = [
+            one for one in found if one.point.kv_room_bytes >= batch / one.replicas * one.point.kv_full_bytes
+        ] or found
     alone = batch is not None and batch <= found[0].replicas
     return Case(
         metric=metric,
@@ -229,7 +233,9 @@ def _formats(
     device: Device,
     engine_name: str,
 ) -> tuple[str, str]:
-    label = (inputs.get("precision_weights") or extra.get("precision_assumed") or arch.stored_format).casefold()
+    label = (
+        inputs.get("precision_weights") or extra.get("precision_assumed") or arch.stored_format
+    ).casefold()
     if label == "fp4":
         label = "mxfp4" if device.vendor == "amd" or "mxfp4" in extra.get("weight_format", "") else "nvfp4"
     if extra.get("moe_quant", "").startswith("int4"):
@@ -299,7 +305,11 @@ def _point(
     )
     room, batched_tokens, cap = _rooms.of(arch, need, runtime, device, layout)
     limit = max(float(cap), together or 0.0)
-    if runtime.name == "tensorrt_llm" and inputs.get("scenario") in ("offline", "server") and sequences is None:
+    if (
+        runtime.name == "tensorrt_llm"
+        and inputs.get("scenario") in ("offline", "server")
+        and sequences is None
+    ):
         limit = max(limit, TUNED_SEQUENCES)
     attention_dp = _number(inputs, "attention_dp") or 0
     point = serving_point(

@@ -19,6 +19,9 @@ PCIE_BYTES_PER_S = 26e9
 FP16_PER_FP32 = {"intel": 8.0}
 FP16_PER_FP32_ELSEWHERE = 2.0
 """16-bit rate assumed for each FP32 FLOP where it is not known: packed halves; XMX units on Intel."""
+INT8_PER_FP16_NVIDIA = 4.0
+"""INT8 for each 16-bit FLOP with FP32 sums on GeForce-class chips, where the INT8 rate is not known (RTX 3090,
+4090 and 5090 data sheets)."""
 FLOPS_PER_BYTE_GUESS = 30.0
 """FLOP for each byte of bandwidth of chips with unified memory whose rate no source gives: 26 (M1 Max) to 34
 (M2 Ultra) as commonly quoted."""
@@ -152,19 +155,22 @@ def link_bytes_per_s(device: Device, link: Link) -> float:
     return device.link_bytes_per_s / 2
 
 
-def matrix_flops_per_s(device: Device, engine: str, weights_format: str, half: float) -> float:
-    """Peak rate of the products of the weights; ``half`` is the device's 16-bit rate.
+def matrix_rate(device: Device, engine: str, weights_format: str, half: float) -> tuple[float, bool]:
+    """Peak rate of the products of the weights, and whether it is that of integer blocks.
 
-    llama.cpp multiplies its block formats in INT8 and 16-bit weights with FP16 sums, at half the INT8 rate
-    (on GeForce cards that is twice the rate with FP32 sums). Source: ggml-cuda's mmq and cuBLAS calls.
+    ``half`` is the device's 16-bit rate. llama.cpp multiplies its block formats in INT8 where the device can,
+    and 16-bit weights with FP16 sums, at half the INT8 rate (on GeForce cards twice the rate with FP32 sums).
+    Source: ggml-cuda's mmq kernels and cuBLAS calls.
     """
     rate = compute_rate(device, weights_format)
     found = half if rate is None or rate.name == "fp32" else rate.flops
-    if engine == "llama_cpp":
-        integer = device.dense_rates.get("int8", 0.0)
-        blocks = FORMAT_CLASSES[weights_format] in ("gguf", "fp4", "int4")
-        found = max(found, integer if blocks else integer / 2)
-    return found
+    if engine != "llama_cpp":
+        return found, False
+    guess = INT8_PER_FP16_NVIDIA * half if device.vendor == "nvidia" else 0.0
+    integer = device.dense_rates.get("int8", guess)
+    if FORMAT_CLASSES[weights_format] in ("gguf", "fp4", "int4") and integer > 0.0:
+        return integer, True
+    return max(found, integer / 2), False
 
 
 def serving_point(
@@ -202,6 +208,7 @@ def serving_point(
         half = device.bandwidth_bytes_per_s * FLOPS_PER_BYTE_GUESS
     if half == 0.0:
         raise UnknownRate(device.name, weights_format)
+    matrix_flops, blocks = matrix_rate(device, runtime.name, weights_format, half)
     model = _model(arch, weights_format, layout.tp, attention_dp)
     kv_read, kv_flops, prompt_flops, kv_prompt, kv_full = _kv(
         arch, kv_format, weights_format, layout.tp, attention_dp, runtime, chunk_tokens, float(input_tokens),
@@ -210,7 +217,8 @@ def serving_point(
     return ServingPoint(
         classes=classes_of(device, weights_format, runtime, link, eager=eager, software=software),
         bandwidth_bytes_per_s=device.bandwidth_bytes_per_s,
-        matrix_flops_per_s=matrix_flops_per_s(device, runtime.name, weights_format, half),
+        matrix_flops_per_s=matrix_flops,
+        block_kernels=float(blocks),
         attention_flops_per_s=half,
         link_bytes_per_s=link_bytes_per_s(device, link),
         tp=layout.tp,
@@ -229,7 +237,9 @@ def serving_point(
         kv_prompt_bytes=kv_prompt,
         kv_full_bytes=kv_full,
         batch_cap=batch_cap * attention_dp,
-        link_tokens_share=1.0 if attention_dp == 1 else min(model.experts_per_token or 1, layout.tp) / attention_dp / 2,
+        link_tokens_share=1.0
+        if attention_dp == 1
+        else min(model.experts_per_token or 1, layout.tp) / attention_dp / 2,
         chunk_tokens=float(chunk_tokens),
         prompt_tokens=float(input_tokens) * (1 - prefix_hit_fraction),
         output_tokens=float(output_tokens),

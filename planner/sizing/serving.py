@@ -41,6 +41,7 @@ class ServingPoint:
     classes: PointClasses
     bandwidth_bytes_per_s: float
     matrix_flops_per_s: float
+    block_kernels: float
     attention_flops_per_s: float
     link_bytes_per_s: float
     link_tokens_share: float
@@ -174,9 +175,7 @@ class Steady:
     def chosen(self, which: NDArray[np.bool_]) -> Steady:
         """Some of the points."""
         other = object.__new__(Steady)
-        other.__dict__.update(
-            {k: v[which] for k, v in self.__dict__.items() if k not in _WORKED_OUT}
-        )
+        other.__dict__.update({k: v[which] for k, v in self.__dict__.items() if k not in _WORKED_OUT})
         other.replicas = Replicas(
             constants=self.replicas.constants[:, which],
             **{name: getattr(self.replicas, name)[which] for name in _REPLICA_FIELDS},

@@ -28,6 +28,8 @@ class Replicas:
     bandwidth_bytes_per_s: Array
     matrix_flops_per_s: Array
     """Peak of one device for the matrix products of the weights, in the rate they really run at."""
+    block_kernels: Array
+    """1 where blocks of a GGUF file are multiplied as integers, else 0."""
     attention_flops_per_s: Array
     link_bytes_per_s: Array
     """One direction, one device."""
@@ -101,7 +103,9 @@ def weights_read_bytes(replicas: Replicas, tokens: Array) -> Array:
 def all_reduce_s(replicas: Replicas, tokens: Array) -> Array:
     """Two all-reduces a layer: 2 · layers · (hop · log2 tp + 2 (tp − 1)/tp · tokens · hidden · 2 B ÷ link)."""
     tp = replicas.tp
-    size = 2.0 * (tp - 1.0) / tp * tokens * replicas.link_tokens_share * replicas.hidden * BYTES_PER_ACTIVATION
+    size = (
+        2.0 * (tp - 1.0) / tp * tokens * replicas.link_tokens_share * replicas.hidden * BYTES_PER_ACTIVATION
+    )
     transfer = size / (replicas.link_bytes_per_s * replicas.constant("link_fraction"))
     return 2.0 * replicas.layers * (replicas.constant("hop_s") * np.log2(tp) + transfer)
 
@@ -142,7 +146,12 @@ def prompt_work_s(replicas: Replicas, tokens: Array, sequences: Array) -> Array:
     """
     filled = tokens + replicas.constant("prefill_half_tokens")
     linear = filled * replicas.linear_flops_per_token
-    compute = linear / (replicas.matrix_flops_per_s * replicas.constant("prefill_compute_fraction"))
+    fraction = np.where(
+        replicas.block_kernels > 0.0,
+        replicas.constant("block_compute_fraction"),
+        replicas.constant("prefill_compute_fraction"),
+    )
+    compute = linear / (replicas.matrix_flops_per_s * fraction)
     attention = sequences * replicas.prompt_attention_flops
     return compute + attention / (
         replicas.attention_flops_per_s * replicas.constant("prefill_attention_fraction")
