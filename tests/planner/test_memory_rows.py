@@ -1,0 +1,146 @@
+"""The memory model against published measurements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from django.conf import settings
+
+from planner.evaluation.memory_fit import out_of_fold, publisher
+from planner.evaluation.memory_rows import predict_memory_rows
+from planner.evaluation.rows import Row, read
+
+FILES = ("memory.csv", "memory_more.csv", "memory_extra.csv")
+# Metric: least answers, median and 90th percentile of |predicted − measured| ÷ measured.
+EXPECTED = {
+    "weights_gib_per_gpu": (40, 0.01, 0.06),
+    "weights_gib_total": (8, 0.01, 0.06),
+    "kv_size_gib": (14, 0.01, 0.12),
+    "kv_tokens": (70, 0.05, 0.2),
+    "max_concurrency": (30, 0.05, 0.2),
+    "available_kv_gib": (40, 0.04, 0.15),
+    "activation_peak_gib": (28, 0.2, 0.6),
+    "non_torch_gib": (28, 0.2, 0.6),
+}
+
+
+def row(file_kind: str = "memory", metric: str = "weights_gib_per_gpu", **inputs: str) -> Row:
+    base = {
+        "engine": "vLLM",
+        "model_id": "meta-llama/Llama-3.1-8B-Instruct",
+        "weights_dtype_or_quant": "bfloat16",
+    }
+    return Row(file_kind, "r1", metric, 1.0, True, 0, 1.0, {**base, **inputs}, "publisher", "source")  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def measured() -> list[Row]:
+    folder = Path(settings.MEASUREMENTS_DIR) / "accuracy"
+    return [item for item in read([folder / name for name in FILES]) if item.scored]
+
+
+@pytest.mark.measurements
+@pytest.mark.parametrize("metric", sorted(EXPECTED))
+def test_the_median_and_the_tail_of_a_metric_stay_within_their_figures(
+    measured: list[Row], metric: str
+) -> None:
+    own = [item for item in measured if item.metric == metric]
+    answers = predict_memory_rows(own)
+    errors = [
+        abs(answer.predicted / float(item.measured) - 1)
+        for item, answer in zip(own, answers, strict=True)
+        if isinstance(answer.predicted, float)
+    ]
+    least, median, tail = EXPECTED[metric]
+    assert len(errors) >= least
+    assert np.median(errors) <= median
+    assert np.quantile(errors, 0.9) <= tail
+
+
+@pytest.mark.measurements
+def test_verdicts_that_ran_are_called_fitting_but_for_two() -> None:
+    rows = read([Path(settings.MEASUREMENTS_DIR) / "accuracy" / "verdicts.csv"])
+    pairs = list(zip(rows, predict_memory_rows(rows), strict=True))
+    answered = [(item.measured, answer.predicted) for item, answer in pairs if answer.status == "ok"]
+    assert len(answered) >= 18
+    assert sum(1 for real, said in answered if real == "fits" and said != "fits") <= 2
+    assert sum(1 for real, said in answered if real != "fits" and said == "fits") <= 1
+
+
+@pytest.mark.measurements
+def test_what_is_not_covered_is_refused_by_name(measured: list[Row]) -> None:
+    for item, answer in zip(measured, predict_memory_rows(measured), strict=True):
+        assert (answer.status == "ok") == (answer.predicted is not None), item.id
+        if answer.status == "unsupported":
+            assert answer.reason
+
+
+@pytest.mark.parametrize(
+    ("inputs", "reason"),
+    [
+        ({"model_id": "", "model": "mystery-7b"}, "model: mystery-7b"),
+        ({"model_id": "Qwen/Qwen3-Next-80B-A3B-Instruct"}, "hybrid-GDN+GQA"),
+        ({"engine": "Transformers"}, "engine: Transformers"),
+        ({"weights_dtype_or_quant": "IQ3_K mix"}, "weights format: IQ3_K mix"),
+        ({"kv_dtype": "K q8_0 / V q4_0"}, "cache format"),
+        ({"kind": "diffusion"}, "kind of workload: diffusion"),
+        ({"options": "drafter=eagle"}, "option drafter"),
+        ({"tp": "two"}, "tp: two"),
+    ],
+)
+def test_a_row_outside_the_width_says_why(inputs: dict[str, str], reason: str) -> None:
+    (answer,) = predict_memory_rows([row(**inputs)])
+    assert answer.status == "unsupported"
+    assert reason in str(answer.reason)
+
+
+def test_a_pool_without_a_card_is_refused() -> None:
+    (answer,) = predict_memory_rows([row(metric="kv_tokens")])
+    assert answer.reason == "card: not named"
+
+
+def test_the_measured_value_is_never_read() -> None:
+    one = row(metric="kv_tokens", usable_gib="79.19", engine_version="0.19")
+    answers = {predict_memory_rows([one._replace(measured=value)])[0] for value in (1.0, 1e9, float("nan"))}
+    assert len(answers) == 1
+
+
+def test_a_range_encloses_its_prediction_and_is_wider_where_the_version_is_not_stated() -> None:
+    known = predict_memory_rows([row(metric="available_kv_gib", usable_gib="79.19", engine_version="0.19")])[
+        0
+    ]
+    unknown = predict_memory_rows([row(metric="available_kv_gib", usable_gib="79.19")])[0]
+    for answer in (known, unknown):
+        assert isinstance(answer.predicted, float)
+        assert answer.low is not None
+        assert answer.high is not None
+        assert answer.low <= answer.predicted <= answer.high
+    assert isinstance(unknown.predicted, float)
+    assert isinstance(known.predicted, float)
+    assert (unknown.high or 0) / (unknown.low or 1) > (known.high or 0) / (known.low or 1)
+
+
+@pytest.mark.measurements
+@pytest.mark.slow
+def test_out_of_fold_the_room_for_cache_is_as_near_as_in_sample(measured: list[Row]) -> None:
+    answers = out_of_fold(measured)
+    errors = [
+        abs(predicted / float(item.measured) - 1)
+        for item in measured
+        if item.metric == "available_kv_gib" and (predicted := answers[item.id]) is not None
+    ]
+    assert len(errors) >= 40
+    assert np.median(errors) <= 0.04
+    assert np.quantile(errors, 0.9) <= 0.15
+
+
+def test_a_verdict_is_judged_without_its_publishers_rows() -> None:
+    assert (
+        publisher(row(usable_gib="1")._replace(source_group="", source="repo:owner/name@1:path")) == "owner"
+    )
+    assert publisher(
+        row()._replace(source_group="", source="issue:https://github.com/vllm-project/vllm/issues/1")
+    ) == ("vllm-project")
+    assert publisher(row()) == "publisher"
