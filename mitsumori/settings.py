@@ -229,6 +229,8 @@ def _sqlite(path: Path) -> dict[str, Any]:
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": path,
         "CONN_MAX_AGE": 600,
+        # Tests use a file too: a database in memory does not queue writers, so races would look different.
+        "TEST": {"NAME": str(path.with_name("test.sqlite3"))},
         "OPTIONS": {
             "timeout": 20,
             # Writers queue at BEGIN instead of failing half way with "database is locked".
