@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.translation import get_language
-from ninja import Body, Query, Router, Schema
+from ninja import Body, Query, Router, Schema, Status
 from pydantic import ConfigDict, Field
 
 from accounts.api_auth import TokenAuth, demand_api_role
@@ -155,7 +155,7 @@ def plans(request: HttpRequest, wanted: Query[Listing]) -> PlanPage:
 
 
 @router.post("/plans", response={201: Saved}, summary="Compute and save a plan")
-def create(request: HttpRequest, body: Body[NewPlan]) -> tuple[int, Saved]:
+def create(request: HttpRequest, body: Body[NewPlan]) -> Status[Saved]:
     bearer = _bearer(request, Role.EDITOR)
     at = timezone.now()
     try:
@@ -169,7 +169,7 @@ def create(request: HttpRequest, body: Body[NewPlan]) -> tuple[int, Saved]:
         )
     except services.UNSIZABLE as error:
         raise BodyRefused(422, str(error), "workload") from None
-    return 201, _saved(version)
+    return Status(201, _saved(version))
 
 
 @router.get("/plans/{slug}", response=PlanDetail, summary="A plan and its versions")
@@ -205,16 +205,16 @@ def reword(request: HttpRequest, slug: str, body: Body[NewWords]) -> Saved:
 
 
 @router.delete("/plans/{slug}", response={204: None}, summary="Archive a plan")
-def archive(request: HttpRequest, slug: str) -> tuple[int, None]:
+def archive(request: HttpRequest, slug: str) -> Status[None]:
     bearer = _bearer(request)
     found = _plan(bearer, slug)
     demand_api_role(bearer, Role.OWNER)
     services.archive(found, at=timezone.now())
-    return 204, None
+    return Status(204, None)
 
 
 @router.post("/plans/{slug}/versions", response={201: Saved}, summary="Compute and add the next version")
-def add_version(request: HttpRequest, slug: str, body: Body[NewVersion]) -> tuple[int, Saved]:
+def add_version(request: HttpRequest, slug: str, body: Body[NewVersion]) -> Status[Saved]:
     bearer = _bearer(request)
     found = _plan(bearer, slug)
     demand_api_role(bearer, Role.EDITOR)
@@ -233,7 +233,7 @@ def add_version(request: HttpRequest, slug: str, body: Body[NewVersion]) -> tupl
         raise _refused(conflict) from None
     except services.UNSIZABLE as error:
         raise BodyRefused(422, str(error), "workload") from None
-    return 201, _saved(version)
+    return Status(201, _saved(version))
 
 
 def _refused(conflict: services.ConflictError) -> BodyRefused:

@@ -6,7 +6,7 @@ import re
 from decimal import Decimal, InvalidOperation
 
 from planner.columns import Column, Value
-from planner.presenters import cell, significant
+from planner.figures import cell, significant
 from planner.sizing.results import Candidate
 
 RANGE_DIGITS = 2

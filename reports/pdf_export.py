@@ -18,7 +18,9 @@ from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
 from planner.charts import cost_speed, render_svg
-from planner.presenters import Cell, RejectedGroup, memory_bar
+from planner.figures import Cell
+from planner.memory_bar import memory_bar
+from planner.rejections import RejectedGroup
 from reports import presenters, words
 from reports.sheets import Sheet, SheetWorkload
 

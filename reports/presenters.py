@@ -13,8 +13,10 @@ from django.utils.translation import gettext as _
 
 from planner import wording
 from planner.columns import Column, chosen
+from planner.figures import money, significant
 from planner.forms import WorkbenchForm
-from planner.presenters import CandidateView, RejectedGroup, answer, candidate_view, money, significant
+from planner.presenters import CandidateView, answer, candidate_view
+from planner.rejections import RejectedGroup
 from planner.sizing.quantities import Assumption
 from planner.sizing.results import Bill, Candidate, Comparison
 from reports import words
@@ -74,6 +76,7 @@ class WorkloadView:
     model: tuple[Fact, ...]
     columns: tuple[Column, ...]
     currency: str
+    why: str
     rows: tuple[CandidateView, ...]
     kept: str
     quotes: tuple[QuoteView, ...]
@@ -209,11 +212,11 @@ def workload(item: SheetWorkload, *, first: int = 0, count: int | None = None) -
     comparison = item.comparison
     columns = chosen(item.kind)
     candidates = comparison.candidates
-    page = candidates[first:] if count is None else candidates[first : first + count]
+    until = len(candidates) if count is None else first + count
     answered = answer(
-        comparison.model_copy(update={"candidates": page}),
+        comparison.model_copy(update={"candidates": candidates[:until]}),
         language=_language(),
-        best=candidates[0] if candidates else None,
+        objective=str(comparison.workload.get("objective", "cost")),
     )
     return WorkloadView(
         position=item.position,
@@ -226,7 +229,8 @@ def workload(item: SheetWorkload, *, first: int = 0, count: int | None = None) -
         model=_model(comparison),
         columns=columns,
         currency=str(comparison.workload.get("currency", "")),
-        rows=answered.rows,
+        why=answered.why,
+        rows=answered.rows[first:],
         kept=_kept(comparison),
         quotes=tuple(_quote(row, columns) for row in candidates[:QUOTED]),
         rejected=answered.rejected,

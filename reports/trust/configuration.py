@@ -164,9 +164,6 @@ def _forms(world: World) -> list[dict[str, Any]]:
                         "headroom", "hours", "days", "starts", "replicas", "storage", "egress", "budget", "deadline"],
             "valid": {}, "stored_sample": 60, "breaker": {"users": "not a number"},
         },
-        {"url": "/plans/", "as": "editor", "field": "q", "valid": {"q": "plan"}},
-        {"url": "/catalog/offers/", "as": "anonymous", "field": "q", "valid": {"q": "h100"}},
-        {"url": "/catalog/accelerators/", "as": "anonymous", "field": "q", "valid": {"q": "h100"}},
     ]  # fmt: skip
 
 

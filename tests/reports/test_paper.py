@@ -1,0 +1,167 @@
+"""The quotation as PDF: accessible, complete, in both languages, and nobody's program."""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pdfua
+import pytest
+from pypdf import PdfReader
+
+from planner.sizing.workload import BatchWorkload
+from reports import exports, pdf_export, services, sheets
+from tests.factories import AT
+from tests.reports.conftest import Crew
+from tests.reports.factories import draft, many_candidates, save_plan, small_comparison
+
+pytestmark = pytest.mark.django_db
+
+
+def pages(data: bytes) -> list[str]:
+    return [page.extract_text() for page in PdfReader(io.BytesIO(data)).pages]
+
+
+def squeezed(text: str) -> str:
+    """Extraction puts spaces between Japanese and Latin: compare without any."""
+    return re.sub(r"\s+", "", unicodedata.normalize("NFKC", text))
+
+
+def paper(sheet: sheets.Sheet, language: str = "en") -> bytes:
+    return exports.make(sheet, "pdf", language).content
+
+
+def test_page_one_is_the_quotation(catalog: None, crew: Crew) -> None:
+    version = save_plan(
+        crew.team, crew.owner, "社内チャット 見積", prepared_for="調達部 御中", note="髙橋・𠮷田 ①㈱"
+    )
+    first = squeezed(pages(paper(sheets.of_version(version)))[0])
+    for said in (
+        "社内チャット見積", "調達部御中", "OnoOwner", "髙橋・𠮷田", version.plan.slug, version.fingerprint[:12],
+        "$811.00",
+        "$9,732.00", "2026-11-30", "2026-12-30",
+    ):  # fmt: skip
+        assert squeezed(said) in first, said
+
+
+def test_the_paper_holds_everything_procurement_files(catalog: None, crew: Crew) -> None:
+    version = save_plan(crew.team, crew.owner)
+    text = squeezed("\n".join(pages(paper(sheets.of_version(version)))))
+    for heading in (
+        "What was asked", "Assumptions", "Comparison", "Rejected", "The month, line by line",
+        "Prices: sources and dates",
+        "Method and uncertainty",
+    ):  # fmt: skip
+        assert squeezed(heading) in text, heading
+    for said in ("price page", "2026-11-01", "803.00", "8.00", version.fingerprint, "Known, L40S-1"):
+        assert squeezed(said) in text, said
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_the_paper_is_accessible(catalog: None, crew: Crew, language: str, tmp_path: Path) -> None:
+    version = save_plan(crew.team, crew.owner, "見積 Chat", note="A note", prepared_for="調達部")
+    target = tmp_path / "plan.pdf"
+    target.write_bytes(paper(sheets.of_version(version), language))
+    report = pdfua.validate(str(target))
+    assert [f"{finding.rule_id}: {finding.message}" for finding in report.findings] == []
+    reader = PdfReader(target)
+    root: Any = reader.trailer["/Root"]
+    assert str(root["/Lang"]).startswith(language)
+    assert b"pdfuaid" in root["/Metadata"].get_object().get_data()
+    assert reader.metadata is not None
+    assert reader.metadata.title == "見積 Chat"
+
+
+def test_fonts_are_embedded_and_nothing_is_active(catalog: None, crew: Crew) -> None:
+    data = paper(sheets.of_version(save_plan(crew.team, crew.owner, "見積")))
+    assert not re.search(rb"/(JavaScript|JS|Launch|EmbeddedFile|SubmitForm|URI)\b", data)
+    fonts = set(re.findall(rb"/FontName\s*/[A-Z]{6}\+([\w-]+)", data))
+    assert {name.split(b"-")[0] for name in fonts} <= {b"Inter", b"NotoSansJP"}
+    assert fonts
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        '#eval("191*7")', '#read("/etc/passwd")', "{{7*191}}", "\\input{/etc/passwd}", "= heading", "$x^2$",
+        "*bold* _it_",
+        '"] #panic() [', "//comment", "<label> @ref",
+    ],
+)  # fmt: skip
+def test_what_people_type_is_set_and_never_run(catalog: None, title: str) -> None:
+    text = pages(paper(draft(small_comparison(), title)))[0]
+    assert "1337" not in text
+    assert "root:x" not in text
+    assert squeezed(title) in squeezed(text)
+
+
+@pytest.mark.parametrize("title", ["مرحبا", "🙂👩‍👩‍👧", "a\u202eb", "a\u0301" * 50, "\u2028", "𓀀", "\ufdd0"])
+def test_characters_without_a_glyph_are_marked_and_break_nothing(catalog: None, title: str) -> None:
+    data = paper(draft(small_comparison(), f"Plan {title} end"))
+    assert data.startswith(b"%PDF-")
+    assert "Plan" in pages(data)[0]
+
+
+def test_every_covered_character_is_in_a_font() -> None:
+    from fontTools.ttLib import TTFont
+
+    regular = {
+        point
+        for name in ("NotoSansJP-Regular.ttf", "Inter-Regular.ttf")
+        for point in TTFont(pdf_export.FONTS / name).getBestCmap()
+    }
+    assert pdf_export._covered() - {0x0A} <= regular
+    assert pdf_export.printable("見積 ≥ 1,000 円") == "見積 ≥ 1,000 円"
+    assert pdf_export.printable("🙂") == "〓"
+
+
+def test_a_draft_is_stamped_on_every_page(catalog: None) -> None:
+    for page in pages(paper(draft(small_comparison()))):
+        assert "draft, not saved" in page
+
+
+def test_a_saved_plan_names_its_fingerprint_on_every_page(catalog: None, crew: Crew) -> None:
+    version = save_plan(crew.team, crew.owner)
+    for page in pages(paper(sheets.of_version(version))):
+        assert version.fingerprint in page.replace("\n", "")
+        assert "draft" not in page
+
+
+def test_a_batch_job_is_printed_with_its_hours(catalog: None, crew: Crew) -> None:
+    version = services.save_plan(
+        team=crew.team,
+        user=crew.owner,
+        words=services.Words("Nightly summaries"),
+        workloads=[services.NamedWorkload(BatchWorkload())],
+        priced_at=AT,
+        at=AT,
+    )
+    text = squeezed("\n".join(pages(paper(sheets.of_version(version)))))
+    assert "Hoursforthejob" in text
+    assert "Costofthejob" in text
+
+
+def test_a_plan_with_nothing_that_fits_prints_why(catalog: None, crew: Crew) -> None:
+    version = save_plan(crew.team, crew.owner, filters={"include": ("T4",)})
+    text = squeezed("\n".join(pages(paper(sheets.of_version(version)))))
+    assert "Nomachineonthemarket" in text
+    assert "Notamongtheacceleratorsaskedfor" in text
+
+
+def test_200_candidates_are_printed_in_less_than_a_second(catalog: None) -> None:
+    sheet = draft(many_candidates(small_comparison(), 200), "Large")
+    paper(draft(small_comparison(), "warm"))
+    started = time.perf_counter()
+    data = paper(sheet)
+    assert time.perf_counter() - started < 1.0
+    assert "machine-200" in squeezed("\n".join(pages(data)))
+
+
+def test_the_template_reads_nothing_but_its_data() -> None:
+    source = Path(pdf_export.TEMPLATE).read_text(encoding="utf-8")
+    assert re.findall(r"#?(?:import|include|read|eval|plugin|csv|yaml|toml|xml)\b\s*[\"(]", source) == []
+    assert source.count("sys.inputs") == 1

@@ -1,0 +1,112 @@
+"""Two people save at the same moment: one version each, or a word about the other; never a lost one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+
+import pytest
+from django.db import connection
+
+from accounts.models import Role
+from reports import services
+from reports.models import Plan
+from tests.factories import AT, make_member, make_team, make_user
+from tests.planner.factories import make_small_catalog
+from tests.reports.factories import save_plan
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ROUNDS = 5
+
+
+def together(*works: Callable[[], None]) -> list[BaseException]:
+    """Runs all at once, each in its own thread and connection; what they raised."""
+    gate = threading.Barrier(len(works))
+    raised: list[BaseException] = []
+
+    def run(work: Callable[[], None]) -> None:
+        try:
+            gate.wait(10)
+            work()
+        except BaseException as error:
+            raised.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return raised
+
+
+def saver(plan: Plan, user: object, base: int, title: str, at: datetime) -> Callable[[], None]:
+    def save() -> None:
+        services.reword(plan, user=user, base_number=base, words=services.Words(title), at=at)  # type: ignore[arg-type]
+
+    return save
+
+
+def test_of_two_saves_at_once_one_is_stored_and_the_other_is_told() -> None:
+    make_small_catalog(AT)
+    owner = make_user()
+    team = make_team("Team", owner)
+    editor = make_member(team, Role.EDITOR)
+    plan = save_plan(team, owner).plan
+    for number in range(ROUNDS):
+        base = Plan.objects.get(pk=plan.pk).latest_number
+        raised = together(
+            saver(plan, owner, base, f"owner {number}", AT), saver(plan, editor, base, f"editor {number}", AT)
+        )
+        assert [type(error) for error in raised] == [services.ConflictError]
+    numbers = list(plan.versions.order_by("number").values_list("number", flat=True))
+    assert numbers == list(range(1, ROUNDS + 2))
+
+
+def test_without_the_check_two_saves_at_once_would_collide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The race is real: with the lock taken out, the second save meets the first one's number or overtakes it."""
+    make_small_catalog(AT)
+    owner = make_user()
+    team = make_team("Team", owner)
+    plan = save_plan(team, owner).plan
+    gate = threading.Barrier(2)
+
+    def unlocked(plan: Plan, base_number: int) -> Plan:
+        found = Plan.objects.get(pk=plan.pk)
+        with suppress(threading.BrokenBarrierError):
+            gate.wait(1)
+        return found
+
+    monkeypatch.setattr(services, "_locked", unlocked)
+    raised = together(saver(plan, owner, 1, "first", AT), saver(plan, owner, 1, "second", AT))
+    stored = set(plan.versions.values_list("title", flat=True))
+    # Either the database refused a number twice, or the later save never knew of the earlier one.
+    assert raised or stored == {"Chat assistant", "first", "second"}
+    assert not any(isinstance(error, services.ConflictError) for error in raised)
+
+
+def test_revoking_twice_at_once_keeps_the_first_moment() -> None:
+    make_small_catalog(AT)
+    owner = make_user()
+    plan = save_plan(make_team("Team", owner), owner).plan
+    link, secret = services.share(services.newest(plan), user=owner, at=AT)
+    raised = together(*(lambda: services.revoke(link, at=AT) for _number in range(3)))
+    assert raised == []
+    assert services.open_shared(secret, at=AT) is None
+
+
+def test_no_view_of_a_link_is_lost() -> None:
+    make_small_catalog(AT)
+    owner = make_user()
+    plan = save_plan(make_team("Team", owner), owner).plan
+    link, _secret = services.share(services.newest(plan), user=owner, at=AT)
+    raised = together(
+        *(lambda: [services.count_view(link) for _number in range(10)] and None for _thread in range(6))
+    )
+    assert raised == []
+    link.refresh_from_db()
+    assert link.view_count == 60
