@@ -191,23 +191,27 @@ def test_a_model_of_a_billion_gigabytes_is_refused_though_each_number_passes() -
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("", "config_not_json"),
-        ("null", "config_not_object"),
-        ("[]", "config_not_object"),
-        ('"llama"', "config_not_object"),
-        ('{"a": 1', "config_not_json"),
-        ('{"a": 1,}', "config_not_json"),
-        ('{"a": 1} {"b": 2}', "config_not_json"),
-        ('{"a": NaN}', "config_not_finite"),
-        ('{"a": Infinity}', "config_not_finite"),
-        ('{"a": 1, "a": 2}', "config_duplicate_key"),
-        ("[" * 100_000, "config_too_large"),
-        ("[" * 60_000, "config_too_deep"),
-        ('{"a":' * 9_000 + "1" + "}" * 9_000, "config_too_deep"),
-        ('{"a": "' + "x" * 50_000_000 + '"}', "config_too_large"),
-        ('{"hidden_size": ' + "9" * 5_000 + "}", "config_not_json"),
-        ("{" + ",".join(f'"k{n}": 1' for n in range(300_000)) + "}", "config_too_large"),
-        ("{" + ",".join(f'"{n}":1' for n in range(6_000)) + "}", "config_too_large"),
+        pytest.param("", "config_not_json", id="empty"),
+        pytest.param("null", "config_not_object", id="null"),
+        pytest.param("[]", "config_not_object", id="list"),
+        pytest.param('"llama"', "config_not_object", id="text"),
+        pytest.param('{"a": 1', "config_not_json", id="broken"),
+        pytest.param('{"a": 1,}', "config_not_json", id="trailing comma"),
+        pytest.param('{"a": 1} {"b": 2}', "config_not_json", id="two documents"),
+        pytest.param('{"a": NaN}', "config_not_finite", id="NaN"),
+        pytest.param('{"a": Infinity}', "config_not_finite", id="infinity"),
+        pytest.param('{"a": 1, "a": 2}', "config_duplicate_key", id="duplicate key"),
+        pytest.param("[" * 100_000, "config_too_large", id="100,000 deep"),
+        pytest.param("[" * 60_000, "config_too_deep", id="60,000 deep"),
+        pytest.param('{"a":' * 9_000 + "1" + "}" * 9_000, "config_too_deep", id="9,000 objects deep"),
+        pytest.param('{"a": "' + "x" * 50_000_000 + '"}', "config_too_large", id="50 MB"),
+        pytest.param('{"hidden_size": ' + "9" * 5_000 + "}", "config_not_json", id="5,000 digits"),
+        pytest.param(
+            "{" + ",".join(f'"k{n}": 1' for n in range(300_000)) + "}", "config_too_large", id="300,000 keys"
+        ),
+        pytest.param(
+            "{" + ",".join(f'"{n}":1' for n in range(6_000)) + "}", "config_too_large", id="6,000 keys"
+        ),
     ],
 )
 def test_a_hostile_text_is_refused_by_its_kind(text: str, code: str) -> None:
