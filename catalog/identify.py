@@ -44,6 +44,7 @@ IGNORED = frozenset(
         "gen",
         "accelerator",
         "accelerators",
+        "mig",
         "with",
         "and",
         "the",
