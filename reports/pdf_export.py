@@ -21,6 +21,7 @@ from planner.charts import cost_speed, render_svg
 from planner.figures import Cell
 from planner.memory_bar import memory_bar
 from planner.rejections import RejectedGroup
+from planner.sizing.results import Rejection
 from reports import presenters, words
 from reports.sheets import Sheet, SheetWorkload
 
@@ -98,7 +99,7 @@ def _data(sheet: Sheet) -> dict[str, Any]:
         "footer": _footer(sheet),
         "labels": _labels(),
         "workloads": workloads,
-        "method": _method(sheet),
+        "method": _method(),
     }
 
 
@@ -210,6 +211,11 @@ def _bill(quote: presenters.QuoteView) -> dict[str, Any]:
     }
 
 
+def _offer(row: Rejection) -> str:
+    offer = row.offer
+    return f"{offer.provider_name}, {offer.sku} · {offer.gpu_count} × {offer.accelerator}"
+
+
 def _rejected(group: RejectedGroup) -> dict[str, Any]:
     shown = group.rows[:REJECTED_SHOWN]
     more = group.count - len(shown)
@@ -218,7 +224,7 @@ def _rejected(group: RejectedGroup) -> dict[str, Any]:
         "sentence": group.sentence,
         "rows": [
             [
-                f"{row.it.offer.provider_name}, {row.it.offer.sku} · {row.it.offer.gpu_count} × {row.it.offer.accelerator}",
+                _offer(row.it),
                 row.shortfall or row.detail,
                 "; ".join(row.help),
             ]
@@ -271,19 +277,23 @@ def _labels() -> dict[str, str]:
     }
 
 
-def _method(sheet: Sheet) -> list[str]:
+def _method() -> list[str]:
     return [
         _(
-            "Memory is counted tensor by tensor from the model's published shape, with the KV cache of the load asked for, activations and the runtime's own overhead."
+            "Memory is counted tensor by tensor from the model's published shape, with the KV cache of the load asked "
+            "for, activations and the runtime's own overhead."
         ),
         _(
-            "Decode speed follows the bytes that are read per step and the memory bandwidth; prefill follows the arithmetic. Both are multiplied by efficiencies that were fitted on published measurements."
+            "Decode speed follows the bytes that are read per step and the memory bandwidth; prefill follows the "
+            "arithmetic. Both are multiplied by efficiencies that were fitted on published measurements."
         ),
         _(
-            "Every predicted figure is a mean with an 80 % range: of ten measurements, about eight fall inside. No percentile is given."
+            "Every predicted figure is a mean with an 80 % range: of ten measurements, about eight fall inside. No "
+            "percentile is given."
         ),
         _(
-            "Prices are list prices without tax, each as read on its date. A total with ≥ holds a line whose price is not known."
+            "Prices are list prices without tax, each as read on its date. A total with ≥ holds a line whose price is "
+            "not known."
         ),
         _(
             "Each line is rounded half up to the unit of the currency, and the total is the sum of the rounded lines."

@@ -123,7 +123,7 @@ def _asked(field: Any, value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return _("yes") if value else _("no")
-    options = getattr(field, "choices", None) or getattr(field.widget, "choices", ())
+    options = getattr(field, "choices", None) or getattr(field.widget, "choices", None) or ()
     choices = {str(code): label for code, label in options}
     if isinstance(value, list | tuple):
         return ", ".join(str(choices.get(str(item), item)) for item in value)

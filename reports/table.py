@@ -22,8 +22,8 @@ from reports.sheets import Sheet, SheetWorkload
 OFFER_KEYS = frozenset(
     (
         "provider", "sku", "region", "tier", "accelerator", "gpu_count", "gpu_fraction", "memory", "bandwidth", "link",
-        "vcpu", "ram", "price", "price_currency", "price_unit", "price_date", "price_age", "stale", "floor", "estimated",
-        "source",
+        "vcpu", "ram", "price", "price_currency", "price_unit", "price_date", "price_age", "stale", "floor",
+        "estimated", "source",
     )
 )  # fmt: skip
 """Columns that speak of the offer alone, so that a rejected one has them too."""

@@ -44,15 +44,13 @@ def japanese() -> set[int]:
 
 
 def ranges(points: set[int]) -> str:
-    rows, start, last = [], None, None
+    rows: list[list[int]] = []
     for point in sorted(points):
-        if last is None or point != last + 1:
-            if start is not None:
-                rows.append((start, last))
-            start = point
-        last = point
-    rows.append((start, last))
-    return "".join(f"{a:x}-{b:x}\n" for a, b in rows)
+        if rows and point == rows[-1][1] + 1:
+            rows[-1][1] = point
+        else:
+            rows.append([point, point])
+    return "".join(f"{first:x}-{last:x}\n" for first, last in rows)
 
 
 def main(folder: Path) -> None:

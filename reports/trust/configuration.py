@@ -11,9 +11,13 @@ from django.urls import reverse
 
 from catalog.models import Offer
 from reports.trust import rows
-from reports.trust.world import PLAN_CANARY_A, PLAN_CANARY_B, World
+from reports.trust.world import HOSTILE_TITLE, PLAN_CANARY_A, PLAN_CANARY_B, World
 
 REFRESH_PORT = 18900
+WORKBENCH_NUMBERS = [
+    "in", "in_max", "out", "out_max", "users", "users_peak", "rate", "requests", "hit", "ttft", "tpot", "headroom",
+    "hours", "days", "starts", "replicas", "storage", "egress", "budget", "deadline",
+]  # fmt: skip
 TOKEN_READERS = ["api_viewer", "api_editor", "api_owner"]
 
 
@@ -160,8 +164,7 @@ def _forms(world: World) -> list[dict[str, Any]]:
         },
         {
             "url": "/workbench/", "as": "anonymous", "field": "users",
-            "numeric": ["in", "in_max", "out", "out_max", "users", "users_peak", "rate", "requests", "hit", "ttft", "tpot",
-                        "headroom", "hours", "days", "starts", "replicas", "storage", "egress", "budget", "deadline"],
+            "numeric": WORKBENCH_NUMBERS,
             "valid": {}, "stored_sample": 60, "breaker": {"users": "not a number"},
         },
     ]  # fmt: skip
@@ -188,27 +191,21 @@ def _json() -> list[dict[str, Any]]:
 
 
 def _exports() -> list[dict[str, Any]]:
-    """The first candidate's monthly total on the page is the one in every file; nobody else's data is in them."""
-    first = r'data-key="{key}"[^>]*>\s*(?:≥\s*)?<bdi>([^<]+)'
+    """The first candidate's figures on the page are those in every file; nobody else's data are in them."""
     page = "/plans/{plan}/"
-    spec = {
-        "pairs": [
-            {"label": PLAN_CANARY_A, "page_re": first.format(key=key), "col": column}
-            for key, column in (("monthly", "monthly"), ("bandwidth", "bandwidth_gb_per_s"))
-        ],
-        "must_contain": ["見積"],
-        "must_not_contain": [PLAN_CANARY_B],
-    }
-    label = f"=1+1 {PLAN_CANARY_A}"
-    csv_pairs = [{**pair, "label": label} for pair in spec["pairs"] if isinstance(pair, dict)]
-    files = {fmt: f"{page}export.{fmt}" for fmt in ("csv", "pdf")}
+    shown = r'data-key="{key}"[^>]*>\s*(?:≥\s*)?<bdi>([^<]+)'
+    pairs = [
+        {"label": HOSTILE_TITLE, "page_re": shown.format(key=key), "col": column}
+        for key, column in (("monthly", "monthly"), ("bandwidth", "bandwidth_gb_per_s"))
+    ]
+    foreign = {"must_not_contain": [PLAN_CANARY_B, "-canary-"]}
+    shared = {fmt: f"/s/{{token}}/export.{fmt}" for fmt in ("csv", "pdf", "xlsx")}
+    own = {fmt: f"{page}export.{fmt}" for fmt in ("csv", "pdf")}
     return [
-        {**spec, "as": "owner", "page": page, "pairs": csv_pairs, **files, "must_contain": []},
-        {"as": "viewer", "page": page, "xlsx": f"{page}export.xlsx", "pairs": [], "must_contain": ["見積"],
-         "must_not_contain": [PLAN_CANARY_B]},
-        {"as": "link_ok", "page": "/s/{token}/", "csv": "/s/{token}/export.csv", "pdf": "/s/{token}/export.pdf",
-         "xlsx": "/s/{token}/export.xlsx", "pairs": [], "must_not_contain": [PLAN_CANARY_B, "canary-"]},
-    ]  # fmt: skip
+        {"as": "owner", "page": page, "pairs": pairs, **own, **foreign},
+        {"as": "viewer", "page": page, "xlsx": f"{page}export.xlsx", "must_contain": ["見積"], **foreign},
+        {"as": "link_ok", "page": "/s/{token}/", **shared, **foreign},
+    ]
 
 
 def _load(world: World) -> list[dict[str, Any]]:
@@ -220,7 +217,8 @@ def _load(world: World) -> list[dict[str, Any]]:
             "counter": {"as": "owner", "url": links, "re": r'data-views="(\d+)"'},
         },
         {
-            "name": "many documents at once", "url": f"/s/{world.load_link}/export.pdf", "threads": 100, "requests": 100,
+            "name": "many documents at once", "url": f"/s/{world.load_link}/export.pdf", "threads": 100,
+            "requests": 100,
             "p95_ms": 20000, "allow_status": [200, 429, 503], "max_error_rate": 1, "timeout_s": 60,
         },
     ]  # fmt: skip

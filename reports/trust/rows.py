@@ -25,10 +25,10 @@ def row(path: str, allow: list[str] | str, method: str = "GET", **more: Any) -> 
 def public() -> Iterable[Row]:
     """Pages and answers for everybody."""
     for path in (
-        "/", "/components/", "/workbench/", "/workbench/models/", "/workbench/chart/", "/workbench/candidate/{offer}/", "/healthz",
-        "/catalog/accelerators/", "/catalog/accelerators/{accelerator}/", "/catalog/offers/", "/catalog/offers/{offer}/",
-        "/catalog/sources/", "/catalog/sources/{source}/", "/api/v1/models", "/api/v1/prices", "/api/v1/openapi.json",
-        "/api/v1/schema/{schema}", "/plans/draft/export.{csv}",
+        "/", "/components/", "/workbench/", "/workbench/models/", "/workbench/chart/", "/workbench/candidate/{offer}/",
+        "/healthz", "/catalog/accelerators/", "/catalog/accelerators/{accelerator}/", "/catalog/offers/",
+        "/catalog/offers/{offer}/", "/catalog/sources/", "/catalog/sources/{source}/", "/api/v1/models",
+        "/api/v1/prices", "/api/v1/openapi.json", "/api/v1/schema/{schema}", "/plans/draft/export.{csv}",
     ):  # fmt: skip
         yield row(path, EVERYBODY)
     yield row("/workbench/", EVERYBODY, "POST", body={"form": {"users": "9"}})
@@ -64,7 +64,7 @@ def plans() -> Iterable[Row]:
         missing = path.replace("{plan}", MISSING)
         yield row(path, MEMBERS, same_as_missing=missing, expect={"anonymous": [302]})
     words = {"title": "zq", "base_number": "2"}
-    writing = (
+    writing: tuple[tuple[str, list[str], dict[str, Any], bool], ...] = (
         ("edit/", EDITORS, {"form": words}, True),
         ("add/", EDITORS, {"form": {**words, "query": ""}}, True),
         ("links/", EDITORS, {"form": {"lifetime": "7"}}, True),

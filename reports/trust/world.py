@@ -50,7 +50,8 @@ def make(at: datetime) -> World:
         people = {
             name: _person(name, f"{name}-canary-{mark}@{domain}.example", at, is_staff=name == "staff")
             for name, domain in (
-                ("owner", "a"), ("editor", "a"), ("viewer", "a"), ("removed", "a"), ("other_owner", "b"), ("staff", "c"),
+                ("owner", "a"), ("editor", "a"), ("viewer", "a"), ("removed", "a"), ("other_owner", "b"),
+                ("staff", "c"),
             )
         }  # fmt: skip
         team_a = create_team("Team A", people["owner"].user, at=at)

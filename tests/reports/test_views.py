@@ -11,7 +11,7 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from accounts.models import Team
+from accounts.models import Role, Team
 from accounts.services import personal_team
 from reports import services
 from reports.models import Plan, PlanVersion
@@ -183,7 +183,7 @@ def test_a_plan_page_asks_a_constant_number_of_queries_and_computes_nothing(
     def never(*args: object, **kwargs: object) -> None:
         raise AssertionError("a stored plan was computed again")
 
-    monkeypatch.setattr(services.planner_services, "compare", never)
+    monkeypatch.setattr("planner.services.compare", never)
     client = crew.client("viewer")
     with django_assert_max_num_queries(8):
         assert client.get(f"/plans/{plan.slug}/").status_code == 200
@@ -294,7 +294,7 @@ def test_a_member_of_two_teams_chooses_where_to_save(catalog: None) -> None:
     user = make_user("two@example.com")
     client = sign_in(user)
     other = make_team("Second team", user)
-    make_member(other, other.memberships.get().role)
+    make_member(other, Role.VIEWER)
     page = client.get("/plans/new/").content.decode()
     assert "Second team" in page
     client.post("/plans/new/", {"title": "There", "query": "", "team": str(other.pk)})
