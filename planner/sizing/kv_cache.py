@@ -121,7 +121,7 @@ def footprint(
     """
     return _footprint(
         arch,
-        arch.stored_kv_format if kv_format == "auto" and arch.stored_kv_format else kv_format,
+        _cache_format(arch, kv_format, weights_format, runtime),
         weights_format,
         layout,
         chunk_tokens,
@@ -130,6 +130,13 @@ def footprint(
         runtime.unifies_pages,
         not runtime.preallocates,
     )
+
+
+def _cache_format(arch: Architecture, kv_format: str, weights_format: str, runtime: Runtime) -> str:
+    """What ``auto`` and 8-bit integers mean: the checkpoint's own scheme; llama.cpp's blocks with their scales."""
+    if kv_format == "auto" and arch.stored_kv_format and weights_format == arch.stored_format:
+        return arch.stored_kv_format
+    return "q8_0" if kv_format == "int8" and runtime.name == "llama_cpp" else kv_format
 
 
 @lru_cache(maxsize=4096)

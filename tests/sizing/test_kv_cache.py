@@ -91,6 +91,19 @@ def test_shared_pages_fill_52_windowed_layers_up_to_60() -> None:
     assert {group.window: group.count for group in cache(arch).layers} == {None: 10, 1024: 52}
 
 
+def test_auto_is_the_scheme_the_checkpoint_declares_in_its_own_format_only() -> None:
+    arch = grouped().model_copy(update={"id": "declares", "stored_format": "fp8", "stored_kv_format": "fp8"})
+    own = kv_cache.footprint(arch, "auto", "fp8", Layout(), engine(), 2048)
+    other = kv_cache.footprint(arch, "auto", "bf16", Layout(), engine(), 2048)
+    assert own.bytes_per_token(100) * 2 == other.bytes_per_token(100)
+
+
+def test_eight_bits_of_llama_cpp_carry_their_scales() -> None:
+    arch = model("meta-llama/Llama-3.1-8B-Instruct")
+    assert cache(arch, "int8", name="llama_cpp", version=None).bytes_per_token(1000) == 131_072 * 8.5 / 16
+    assert cache(arch, "int8", name="tensorrt_llm", version=None).bytes_per_token(1000) == 131_072 / 2
+
+
 def test_reading_the_cache_counts_real_layers_and_windows_only() -> None:
     arch = grouped(layers=3, kv_heads=2, head_dim=16, window=100)
     found = cache(arch)
