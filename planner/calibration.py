@@ -277,13 +277,7 @@ def fit(found: Data, factors: list[Factor] | None = None, rounds: int = ROUNDS) 
     return chosen, theta
 
 
-def to_constants(
-    factors: Sequence[Factor],
-    theta: Array,
-    version: str,
-    origin: str,
-    spreads: dict[str, Spread] | None = None,
-) -> Constants:
+def to_constants(factors: Sequence[Factor], theta: Array, version: str, origin: str) -> Constants:
     """The fitted unknowns as a set of constants."""
     moved = {(f.constant, f.axis, f.name): float(np.exp(t)) for f, t in zip(factors, theta, strict=True)}
     made = []
@@ -300,7 +294,7 @@ def to_constants(
                 by[axis] = values
         base = PRIORS[name] * moved.get((name, None, ""), 1.0)
         made.append(Constant(name=name, base=float(f"{base:.4g}"), unit=unit, by=by, origin=origin))
-    return Constants(version=version, origin=origin, constants=tuple(made), spreads=spreads or {})
+    return Constants(version=version, origin=origin, constants=tuple(made))
 
 
 def first_constants() -> Constants:

@@ -70,13 +70,12 @@ MAXIMUM = {
 
 
 class Constant(Frozen):
-    """One fitted number. ``by[axis][class]`` are factors on ``base``; ``groups`` counts its publishers."""
+    """One fitted number. ``by[axis][class]`` are factors on ``base``."""
 
     name: str
     base: float
     unit: str
     by: dict[Axis, dict[str, float]] = Field(default_factory=dict)
-    groups: int = 0
     origin: str
 
 

@@ -1,0 +1,130 @@
+"""The data files of a calibration: constants, constants without each fold, and the ratios left out of fold.
+
+They hold nothing that was measured: constants, ranges, counts, and predicted ÷ measured by row id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from planner.calibration import SOURCES_MINIMUM, Array, Data, data, fit, to_constants, unknowns
+from planner.evaluation.rows import Row, read
+from planner.evaluation.scoring import FACTOR_OF_TWO
+from planner.evaluation.spreads import spreads
+from planner.evaluation.throughput_answers import predictions
+from planner.sizing.constants import Constants
+
+ORIGIN = "fitted on published measurements, see docs/methods.md"
+FITTED_FILE, PREFILL_FILE = "throughput.csv", "throughput_full.csv"
+
+
+def training_rows(folder: Path) -> list[Row]:
+    """The balanced sample, and the prefill rows of the whole collection, which the sample has few of."""
+    sample = read([folder / FITTED_FILE])
+    known = {row.id for row in sample}
+    whole = read([folder / PREFILL_FILE])
+    return sample + [row for row in whole if row.metric == "prefill_tok_s" and row.id not in known]
+
+
+def calibrate(folder: Path) -> dict[str, dict[str, Any]]:
+    """Content by file name: the same measurements give the same content."""
+    found = data(training_rows(folder))
+    folds = np.array([NO_FOLD if row.fold is None else row.fold for row in found.rows])
+    version = _digest(found)
+    without: dict[int, Constants] = {}
+    errors = np.zeros(len(found.rows))
+    for fold in sorted(set(folds.tolist())):
+        kept = found.subset(folds != fold)
+        without[fold] = to_constants(*fit(kept), f"{version}-{fold}", ORIGIN)
+        own = found.subset(folds == fold)
+        errors[folds == fold] = np.log(predictions(own.cases, without[fold]) / own.measured)
+    fitted = to_constants(*fit(found), version, ORIGIN)
+    whole = fitted.model_copy(update={"spreads": spreads(found.cases, errors)})
+    for fold, constants in without.items():
+        others = found.subset(folds != fold)
+        ranges = spreads(others.cases, errors[folds != fold])
+        without[fold] = constants.model_copy(update={"spreads": ranges})
+    return {
+        "calibration.json": {
+            "about": "Constants of the speed model. Written by manage.py calibrate; do not edit.",
+            "fitted_on": _fitted_on(found),
+            "fold_errors": [
+                {"fold": fold, **_errors(errors[folds == fold])} for fold in sorted(without)
+            ],
+            "constants": whole.model_dump(mode="json"),
+        },
+        "calibration_folds.json": {
+            "about": "The same, each fitted without the rows of one fold: for evaluate --folds.",
+            "folds": {str(fold): constants.model_dump(mode="json") for fold, constants in without.items()},
+        },
+        "calibration_ratios.json": {
+            "about": "Predicted ÷ measured of rows left out of the fit.",
+            "rows": [_ratio(row, case.regime, error) for row, case, error in
+                     zip(found.rows, found.cases, errors.tolist(), strict=True)],
+        },
+    }  # fmt: skip
+
+
+NO_FOLD = -1
+
+
+def write(files: dict[str, dict[str, Any]], folder: Path) -> None:
+    for name, content in files.items():
+        text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False)
+        (folder / name).write_text(text + "\n", encoding="utf-8")
+
+
+def _digest(found: Data) -> str:
+    """Names the measurements a set was fitted on."""
+    text = "\n".join(f"{row.id} {row.measured!r}" for row in sorted(found.rows, key=lambda row: row.id))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _fitted_on(found: Data) -> dict[str, Any]:
+    publishers = sorted({row.source_group for row in found.rows})
+    return {
+        "rows": len(found.rows),
+        "publishers": publishers,
+        "sources_minimum": SOURCES_MINIMUM,
+        "unknowns": len(unknowns(found)),
+    }
+
+
+def _errors(errors: Array) -> dict[str, Any]:
+    ape = np.abs(np.expm1(errors))
+    return {
+        "n": len(errors),
+        "median_ape": round(float(np.median(ape)), 4),
+        "p80_ape": round(float(np.quantile(ape, 0.8)), 4),
+        "within_2x": round(float(np.mean(np.abs(errors) <= FACTOR_OF_TWO)), 4),
+    }
+
+
+def _ratio(row: Row, regime: str, error: float) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "ratio": round(float(np.exp(error)), 3),
+        "metric": row.metric,
+        "family": row.inputs.get("family", ""),
+        "gpu": row.inputs.get("gpu", ""),
+        "engine": row.inputs.get("engine", ""),
+        "regime": regime,
+        "source": row.source.split("/raw/")[0],
+    }
+
+
+def fold_table(errors: Sequence[dict[str, Any]]) -> str:
+    """Errors by fold, for people."""
+    lines = [f"{'fold':>4} {'n':>5} {'median':>8} {'p80':>8} {'in 2x':>8}"]
+    lines += [
+        f"{line['fold']:>4} {line['n']:>5} {line['median_ape']:>8.1%} {line['p80_ape']:>8.1%}"
+        f" {line['within_2x']:>8.1%}"
+        for line in errors
+    ]
+    return "\n".join(lines)
