@@ -317,7 +317,8 @@ def assumptions(
         row = market.position(candidates[0].offer.offer_id)
         found = weighed.placements[market.machine_index[row]] if row is not None else None
         placement = found if isinstance(found, Placement) else None
-    listed = list(memory.assumptions(setting.runtime, placement.machine.device if placement else None))
+    device_or_none = placement.machine.device if placement else None
+    listed = list(memory.assumptions(setting.runtime, device_or_none, memory.Need.of(workload)))
     if placement is not None:
         listed += setting.constants.assumptions(placement.point.classes)
         device = placement.machine.device

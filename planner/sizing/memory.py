@@ -276,12 +276,31 @@ def _derive_activation(
     )
 
 
-def assumptions(runtime: Runtime, device: Device | None = None) -> tuple[Assumption, ...]:
-    """The constants behind every split with this runtime."""
-    fraction = Assumption(
-        name="memory_fraction", value=runtime.fraction, unit="1", source=runtime.source, low=0.5, high=1.0
-    )
-    return (fraction, *runtime.constants.values())
+def assumptions(
+    runtime: Runtime, device: Device | None = None, need: Need | None = None
+) -> tuple[Assumption, ...]:
+    """The numbers behind every split with this runtime: its options, the user's where given, and its constants."""
+    given = need or Need()
+    options: list[tuple[str, float | None, float, str]] = [
+        ("memory_fraction", given.utilization, runtime.fraction, "1"),
+    ]
+    if device is not None:
+        default = runtime.device_default(device)
+        options += [
+            ("max_num_batched_tokens", given.batched_tokens, default.batched_tokens, "token"),
+            ("max_num_seqs", given.sequences, default.sequences, "request"),
+        ]
+    listed = [
+        Assumption(
+            name=name,
+            value=usual if own is None else own,
+            unit=unit,
+            source=runtime.source if own is None else "as entered",
+            user_set=own is not None,
+        )
+        for name, own, usual, unit in options
+    ]
+    return (*listed, *runtime.constants.values())
 
 
 def gib(size: float) -> float:

@@ -150,6 +150,15 @@ def test_tokens_times_bytes_a_token_are_the_bytes_of_the_room() -> None:
         )
 
 
+def test_assumptions_name_the_engines_defaults_and_what_the_user_set() -> None:
+    own = {one.name: one for one in memory.assumptions(engine(), H100, Need(sequences=64))}
+    assert (own["max_num_seqs"].value, own["max_num_seqs"].user_set) == (64, True)
+    assert (own["max_num_batched_tokens"].value, own["max_num_batched_tokens"].user_set) == (8192, False)
+    assert own["memory_fraction"].value == 0.9
+    assert "vllm.logit_bytes" in own
+    assert all(one.source for one in own.values())
+
+
 def test_the_need_of_a_workload_takes_its_lengths_and_options() -> None:
     workload = ServingWorkload.model_validate(
         {
