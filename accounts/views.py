@@ -9,11 +9,12 @@ from django.conf import settings
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.template.loader import render_to_string
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_safe
 
 from accounts.access import signed_in
 from accounts.models import Membership, User
+from mitsumori.refusals import refusal
 
 admin_login = secure_admin_login(admin.site.login)
 
@@ -32,5 +33,11 @@ def locked_out(
 ) -> HttpResponse:
     """The answer after too many failed log-ins from one address."""
     wait_s = int(settings.AXES_COOLOFF_TIME.total_seconds())
-    page = render_to_string("429.html", {"status": 429, "wait_minutes": wait_s // 60}, request)
-    return HttpResponse(page, status=429, headers={"Retry-After": str(wait_s)})
+    message = ngettext(
+        "There were too many failed attempts from your address. Please wait %(minutes)d minute.",
+        "There were too many failed attempts from your address. Please wait %(minutes)d minutes.",
+        wait_s // 60,
+    ) % {"minutes": wait_s // 60}
+    page = refusal(request, 429, message)
+    page.headers["Retry-After"] = str(wait_s)
+    return page

@@ -15,6 +15,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from catalog.api import router as catalog_router
 from mitsumori import __version__
 from mitsumori.json_bodies import BodyRefused, StrictParser
+from mitsumori.middleware import discard_body
 from planner.api import router as planner_router
 from reports.api import router as reports_router
 
@@ -58,7 +59,10 @@ def _body_refused(request: HttpRequest, exc: BodyRefused) -> HttpResponse:
 
 @api.exception_handler(RequestDataTooBig)
 def _too_big(request: HttpRequest, exc: RequestDataTooBig) -> HttpResponse:
-    return answer(request, 413, "The body is larger than 1 MiB.")
+    response = answer(request, 413, "The body is larger than 1 MiB.")
+    if not discard_body(request):
+        response.headers["Connection"] = "close"
+    return response
 
 
 @api.exception_handler(ValidationError)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from urllib.parse import unquote_to_bytes
 
 from django.conf import settings
 from django.core.exceptions import BadRequest, RequestDataTooBig, SuspiciousOperation
-from django.http import HttpRequest, HttpResponse, UnreadablePostError
+from django.http import HttpRequest, HttpResponse, RawPostDataException, UnreadablePostError
 from django.http.multipartparser import MultiPartParserError
 from django.utils.cache import add_never_cache_headers, patch_vary_headers
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from mitsumori.views import refusal
+from mitsumori.refusals import refusal
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -25,6 +26,8 @@ FORM_TYPES = {"application/x-www-form-urlencoded", "multipart/form-data"}
 # Tab and line ends are text; every other control character, and the lines' look-alikes C1, never is.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _CONTROL_IN_PATH = re.compile("[\x00-\x1f\x7f-\x9f]")
+DISCARD_LIMIT_S = 3.0
+DISCARD_PIECE_BYTES = 64 * 1024
 REPLACEMENT = "\ufffd"  # what a decoder leaves where the bytes were not UTF-8
 
 
@@ -83,6 +86,8 @@ class EarlyRejection:
         if refused is not None:
             return refused
         response = self.get_response(request)
+        if response.status_code >= 400 and request.META.get("CONTENT_LENGTH"):
+            discard_body(request)  # a view that refused by other reasons has not read it
         if response.status_code == 405 and not response.streaming and not response.content:
             page = refusal(request, 405, _("This address does not take that kind of request."))
             page.headers["Allow"] = response.headers.get("Allow", "GET")
@@ -116,12 +121,12 @@ class EarlyRejection:
         length = meta.get("CONTENT_LENGTH") or ""
         if not length:
             if meta.get("HTTP_TRANSFER_ENCODING"):
-                return _closing(refusal(request, 411, _("The size of the upload must be stated.")))
+                return refusal(request, 411, _("The size of the upload must be stated."))
             return None
         if not (length.isascii() and length.isdigit()):
-            return _closing(refusal(request, 400, _("The size of the request is not a number.")))
+            return refusal(request, 400, _("The size of the request is not a number."))
         if int(length[:20]) > settings.REQUEST_BODY_MAX_BYTES:
-            return _closing(_too_large(request))
+            return _discarding(request, _too_large(request))
         return None
 
     def _refuse_form(self, request: HttpRequest) -> HttpResponse | None:
@@ -143,11 +148,11 @@ class EarlyRejection:
                 if any(_is_broken(name) for name in files):
                     return refusal(request, 400, _("The form holds characters that are not text."))
         except RequestDataTooBig:
-            return _closing(_too_large(request))
+            return _discarding(request, _too_large(request))
         except (MultiPartParserError, SuspiciousOperation, BadRequest, UnicodeError, ValueError):
             return refusal(request, 400, _("The form could not be read."))
         except UnreadablePostError:
-            return _closing(refusal(request, 400, _("The form did not arrive completely.")))
+            return refusal(request, 400, _("The form did not arrive completely."))
         return None
 
 
@@ -156,9 +161,25 @@ def _too_large(request: HttpRequest) -> HttpResponse:
     return refusal(request, 413, message)
 
 
-def _closing(response: HttpResponse) -> HttpResponse:
-    """The unread rest of the body is not worth reading: end the connection after this answer."""
-    response.headers["Connection"] = "close"
+def discard_body(request: HttpRequest) -> bool:
+    """Reads and forgets what is left of a refused body; False if that would take too long.
+
+    A server that closes while the client is still sending makes the client see a broken connection instead of
+    the answer. Memory stays at one piece, and time is bounded.
+    """
+    end_s = time.monotonic() + DISCARD_LIMIT_S
+    try:
+        while request.read(DISCARD_PIECE_BYTES):
+            if time.monotonic() > end_s:
+                return False
+    except (OSError, RawPostDataException):
+        return False
+    return True
+
+
+def _discarding(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    if not discard_body(request):
+        response.headers["Connection"] = "close"
     return response
 
 

@@ -26,4 +26,5 @@ urlpatterns = [
 handler400 = "mitsumori.views.bad_request"
 handler403 = "mitsumori.views.permission_denied"
 handler404 = "mitsumori.views.page_not_found"
+handler429 = "mitsumori.views.too_many_requests"  # allauth looks for it
 handler500 = "mitsumori.views.server_error"

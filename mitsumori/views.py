@@ -14,7 +14,6 @@ from django.db.models import Max
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.template import loader
 from django.utils import timezone
-from django.utils.functional import Promise
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
@@ -23,30 +22,11 @@ from django_prometheus.exports import ExportToDjangoView
 from catalog.models import Price, Refresh
 from mitsumori import __version__
 from mitsumori.broker import broker_answers
+from mitsumori.refusals import refusal
 
 logger = logging.getLogger(__name__)
 
 RETRY_AFTER_S = 5
-TITLES = {
-    400: _("This request cannot be read"),
-    403: _("Not allowed"),
-    404: _("Not found"),
-    405: _("Not possible here"),
-    411: _("The size is missing"),
-    413: _("Too large"),
-    414: _("Address too long"),
-    429: _("Too many attempts"),
-    431: _("Too large"),
-}
-
-
-def refusal(request: HttpRequest, status: int, message: str | Promise) -> HttpResponse:
-    """The product's own page, or JSON below /api/, for a request that is answered with an error."""
-    if request.path_info.startswith("/api/"):
-        return JsonResponse({"error": str(message), "field": None}, status=status)
-    context = {"status": status, "title": TITLES.get(status, TITLES[400]), "message": message}
-    names = [f"{status}.html", "400.html"]
-    return HttpResponse(loader.render_to_string(names, context, request), status=status)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -67,6 +47,13 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def page_not_found(request: HttpRequest, exception: Http404) -> HttpResponse:
     return refusal(request, 404, _("There is nothing at this address, or you may not see it."))
+
+
+def too_many_requests(request: HttpRequest) -> HttpResponse:
+    """allauth's limits (password changes, resets, sign-ups) are per minute."""
+    response = refusal(request, 429, _("That was tried too often. Please wait a minute."))
+    response.headers["Retry-After"] = "60"
+    return response
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

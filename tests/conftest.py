@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.conf import settings
+from django.core.cache import cache
 from django.test import Client
 from hypothesis import settings as hypothesis_settings
 
@@ -86,6 +87,12 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 def nothing_kept_of_another_test() -> None:
     """Markets and placements are kept per process and catalog version; a rolled-back database repeats versions."""
     planner_services.forget()
+
+
+@pytest.fixture(autouse=True)
+def fresh_cache() -> None:
+    """Rate limits count in the cache; no test inherits another one's attempts."""
+    cache.clear()
 
 
 @pytest.fixture

@@ -227,3 +227,18 @@ def test_the_language_is_switched_by_a_form_and_kept_in_a_cookie() -> None:
     assert client.cookies["language"].value == "ja"
     assert '<html lang="ja"' in client.get(LOGIN).content.decode()
     assert client.post("/language/", {"language": "en", "next": "//evil.example"}).headers["Location"] == "/"
+
+
+def test_too_many_password_changes_get_the_own_page(user_client: Client) -> None:
+    wrong = {"oldpassword": "wrong", "password1": "x", "password2": "x"}
+    statuses = [user_client.post("/accounts/password/change/", wrong).status_code for _ in range(8)]
+    assert statuses[0] == 200
+    assert statuses[-1] == 429
+    limited = user_client.post("/accounts/password/change/", wrong)
+    assert limited.headers["Retry-After"] == "60"
+    assert b"<h1>" in limited.content
+
+
+@pytest.mark.parametrize("address", ["/accounts/reauthenticate/", "/accounts/password/set/", "/accounts/"])
+def test_pages_of_the_signed_in_answer(user_client: Client, address: str) -> None:
+    assert user_client.get(address).status_code in {200, 302}

@@ -112,17 +112,39 @@ def test_a_body_without_a_stated_size_is_refused_unread(quiet: Client) -> None:
         "POST", LOGIN, b"", content_type=FORM, HTTP_TRANSFER_ENCODING="chunked", CONTENT_LENGTH=""
     )
     assert response.status_code == 411
-    assert response.headers["Connection"] == "close"
     assert_own_page(response)
 
 
-def test_a_large_body_is_refused_before_it_is_read() -> None:
-    class Unreadable:
-        def read(self, *size: int) -> bytes:
-            raise AssertionError("the body was read")
+class Pieces:
+    """An upload that arrives in pieces, and counts how it is read."""
 
-    request = RequestFactory().post(LOGIN, CONTENT_LENGTH=str(100 * 1024 * 1024))
-    request._stream = cast(Any, Unreadable())
+    def __init__(self, size_bytes: int) -> None:
+        self.left_bytes = size_bytes
+        self.largest_bytes = 0
+
+    def read(self, size_bytes: int = -1) -> bytes:
+        self.largest_bytes = max(self.largest_bytes, size_bytes if size_bytes >= 0 else self.left_bytes)
+        piece = min(size_bytes, self.left_bytes) if size_bytes >= 0 else self.left_bytes
+        self.left_bytes -= piece
+        return b"x" * piece
+
+
+def test_a_large_body_is_refused_without_being_kept() -> None:
+    size_bytes = 100 * 1024 * 1024
+    upload = Pieces(size_bytes)
+    request = RequestFactory().post(LOGIN, CONTENT_LENGTH=str(size_bytes))
+    request._stream = cast(Any, upload)
+    response = EarlyRejection(lambda passed: HttpResponse("passed"))(request)
+    assert response.status_code == 413
+    assert upload.left_bytes == 0, "the client could send everything and then sees the answer"
+    assert upload.largest_bytes <= 64 * 1024
+    assert "Connection" not in response.headers
+
+
+def test_an_endless_body_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mitsumori.middleware.DISCARD_LIMIT_S", 0.05)
+    request = RequestFactory().post(LOGIN, CONTENT_LENGTH=str(10**15))
+    request._stream = cast(Any, Pieces(10**15))
     response = EarlyRejection(lambda passed: HttpResponse("passed"))(request)
     assert response.status_code == 413
     assert response.headers["Connection"] == "close"
