@@ -35,6 +35,9 @@ from planner.sizing.results import OfferFacts
 PAST_KEPT = 4
 """Past markets kept in memory: a screen may be saved after the prices it was opened with have changed."""
 
+FACTS_KEPT = 8_192
+"""Readable rows kept per market; the same ones are shown again and again."""
+
 OFFER_FIELDS = (
     "pk", "provider_id", "provider__name", "sku", "region", "tier", "accelerator_id", "gpu_count", "gpu_fraction",
     "vcpu", "ram_gib", "confirmed_on",
@@ -364,8 +367,17 @@ class _Facts:
         self._machines = machines
         self._machine_index = machine_index
         self._places = places
+        self._made: dict[tuple[int, date], OfferFacts] = {}
 
     def __call__(self, number: int, today: date) -> OfferFacts:
+        found = self._made.get((number, today))
+        if found is None:
+            if len(self._made) >= FACTS_KEPT:
+                self._made.clear()
+            found = self._made[number, today] = self._make(number, today)
+        return found
+
+    def _make(self, number: int, today: date) -> OfferFacts:
         row = self._rows[number]
         machine = self._machines[self._machine_index[number]]
         place = self._places.get((row.provider, row.region))
