@@ -111,7 +111,7 @@ class OfferFilterForm(FilterForm):
         "vcpu": "vcpu",
         "ram": "ram_gib",
     }  # fmt: skip
-    DEFAULT_SORT = "gpu_price"
+    DEFAULT_SORT = "-age"
 
     q = forms.CharField(label=_("Search"), required=False, max_length=100)
     provider = forms.ChoiceField(label=_("Provider"), required=False)
@@ -152,7 +152,7 @@ class OfferFilterForm(FilterForm):
         name, downwards = self.sort
         sorted_by = F(self.SORTS[name])
         order = sorted_by.desc(nulls_last=True) if downwards else sorted_by.asc(nulls_last=True)
-        return offers.order_by(order, "pk")
+        return offers.order_by(order, F("usd_per_gpu_hour").asc(nulls_last=True), "pk")
 
 
 def _with_usd(offers: OfferQuerySet, rates: dict[str, ExchangeRate]) -> OfferQuerySet:

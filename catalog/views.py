@@ -47,8 +47,8 @@ def accelerator(request: HttpRequest, name: str) -> HttpResponse:
         raise Http404
     at = timezone.now()
     rates = ExchangeRate.latest(at.date())
-    form = OfferFilterForm(QueryDict(), providers=[])
-    found = Offer.objects.filter(accelerator=name).current().comparable().filter(tier="on_demand")
+    form = OfferFilterForm(QueryDict("sort=gpu_price"), providers=[])
+    found = Offer.objects.filter(accelerator=name, tier="on_demand").current().comparable().seen_lately(at)
     offers = form.apply(found, rates).select_related("current_price", "provider")[:OFFERS_OF_ACCELERATOR]
     context = {
         "fact": fact,

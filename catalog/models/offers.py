@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -90,6 +90,10 @@ class OfferQuerySet(models.QuerySet["Offer"]):
     def current(self) -> OfferQuerySet:
         """Offers that their source still lists and that have a price."""
         return self.filter(gone_since__isnull=True, current_price__isnull=False)
+
+    def seen_lately(self, at: datetime) -> OfferQuerySet:
+        """Offers whose price is not stale."""
+        return self.filter(confirmed_on__gte=at.date() - timedelta(days=STALE_DAYS))
 
     def priced(self, at: datetime) -> OfferQuerySet:
         """Offers as they stood at ``at``: each with ``price_id_at``, the price that was current then.

@@ -142,11 +142,16 @@ def _reason(words: str) -> tuple[str, str]:
         return "", ""
     for start, code in REASONS:
         if words.startswith(start):
-            return code, words.removeprefix(start).strip() if code in (
-                "ambiguous_accelerator",
-                "memory_contradicts",
-            ) else ""
+            return code, _detail(code, words.removeprefix(start))
     raise ValueError(f"no code for the reason: {words}")
+
+
+def _detail(code: str, words: str) -> str:
+    """Candidates of an ambiguous card; stated memory and that of the card where they contradict."""
+    if code == "ambiguous_accelerator":
+        return words
+    figures = re.findall(r"[\d/]+ GB", words) if code == "memory_contradicts" else []
+    return "|".join(figures)
 
 
 def _tier(row: Row) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from catalog.facts import accelerators
+from catalog.facts import RATES, accelerators
 
 
 def test_an_l4_has_three_memory_figures_and_the_reported_one_counts() -> None:
@@ -66,18 +66,12 @@ def test_the_shipped_facts_are_those_of_the_research_table(measurements: Path) -
         )
         bandwidth = _number(row["bandwidth_gb_s"])
         assert fact.bandwidth_bytes_per_s == (None if bandwidth is None else pytest.approx(bandwidth * 1e9))
-        for rate, column in (
-            ("fp16", "fp16_tflops"),
-            ("fp8", "fp8_tflops"),
-            ("int8", "int8_tops"),
-            ("fp4", "fp4_tflops"),
-        ):
-            known = _number(row[column])
-            assert fact.dense_rates.get(rate) == (None if known is None else pytest.approx(known * 1e12)), (
-                name,
-                rate,
-            )  # type: ignore[call-overload]
-            assert (rate in fact.not_run) == (row[column] == "n/a"), (name, rate)
+        for rate in RATES:
+            cell = row[f"{rate}_tops" if rate == "int8" else f"{rate}_tflops"]
+            known = _number(cell)
+            expected = None if known is None else pytest.approx(known * 1e12)
+            assert fact.dense_rates.get(rate) == expected, (name, rate)
+            assert (rate in fact.not_run) == (cell == "n/a"), (name, rate)
 
 
 def _number(cell: str) -> float | None:

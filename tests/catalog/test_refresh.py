@@ -359,7 +359,7 @@ def test_eight_refreshes_at_once_ask_the_source_for_one(settings: Any) -> None:
         pytest.skip("tables of an in-memory database lock as a whole; test_processes.py does it with a file")
     Provider.objects.create(slug="azure", name="Microsoft Azure")
     settings.SOURCE_BASE_URLS = {"azure": BASE}
-    stand_in = StandIn(many(20), many(20, 9)[10:])
+    stand_in = StandIn(many(20), many(30)[20:])
     errors: list[BaseException] = []
 
     def refresh() -> None:
@@ -378,4 +378,4 @@ def test_eight_refreshes_at_once_ask_the_source_for_one(settings: Any) -> None:
     assert errors == []
     assert len(stand_in.asked) == 2
     assert Refresh.objects.count() == 1
-    assert Offer.objects.count() == Price.objects.count() == 20
+    assert Offer.objects.count() == Price.objects.count() == 30

@@ -149,7 +149,8 @@ def test_unknown_egress_has_no_row_and_free_egress_has_one_at_zero(report: SeedR
     assert EgressTier.objects.get(provider="coreweave").amount_per_gb == 0
     assert not EgressTier.objects.filter(provider="crusoe").exists()
     aws = EgressTier.objects.filter(provider="aws").values_list("from_gb", "to_gb", "amount_per_gb")
-    assert list(aws) == [(0, 100, 0), (100, 10240, Decimal("0.09"))]
+    steps = [(float(low), float(high or 0), float(amount)) for low, high, amount in aws]
+    assert steps == [(0, 100, 0), (100, 10240, 0.09)]
 
 
 def test_storage_prices_hold_where_they_were_read(report: SeedReport) -> None:
