@@ -195,6 +195,12 @@ def _windows(config: dict[str, Any], row: dict[str, str]) -> None:
         config["attention_k_eq_v"] = True
 
 
+def source_of(row: dict[str, str], *, counted: bool) -> str:
+    """Where a row's shapes come from; of its parameter count only where we do not count ourselves."""
+    text = re.sub(r";?\s*params=.*$", "", row["source"]) if counted else row["source"]
+    return re.sub(r"\bmemory\b", "general knowledge, not read", text)
+
+
 def stored_format(name: str) -> str:
     """The format this checkpoint is published in."""
     return next((form for pattern, form in STORED if re.search(pattern, name)), "bf16")
@@ -212,7 +218,7 @@ def architecture_of(
     except KeyError:
         return None, f"{row['attention_kind']}, tensors not known"
     try:
-        found = read(config, name=row["hf_id"], source=row["source"])
+        found = read(config, name=row["hf_id"], source=source_of(row, counted=True))
     except ModelError as problem:
         return None, f"{row['attention_kind']}, {problem}"
     changes: dict[str, Any] = {

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from planner.model_facts import architecture_of
+from planner.model_facts import architecture_of, source_of
 
 TARGET = Path(__file__).resolve().parents[2] / "seeds" / "architectures.json"
 
@@ -43,8 +43,8 @@ def seed(folder: Path) -> dict[str, Any]:
                 if count
                 else None,
                 "max_position": architecture.max_position if architecture else whole(row["max_position"]),
-                "licence": row["licence"] or None,
-                "source": row["source"],
+                "licence": row["licence"].replace("(memory)", "(not read)") or None,
+                "source": source_of(row, counted=architecture is not None),
                 "architecture": architecture.model_dump(mode="json", exclude_defaults=True)
                 if architecture
                 else None,
