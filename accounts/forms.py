@@ -29,7 +29,9 @@ class Limited(forms.Form):
 
 
 class LoginForm(Limited, allauth_forms.LoginForm):  # type: ignore[misc]
-    pass
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["password"].help_text = ""  # the page itself has the link for a forgotten password
 
 
 class SignupForm(Limited, allauth_forms.SignupForm):  # type: ignore[misc]
