@@ -380,6 +380,6 @@ def _memory_svg(candidate: Candidate) -> str:
             'stroke-width="0.5"/>'
         )
         parts.append(_text(step + 13, 44.5, f"{segment.label} {segment.gib}", ink="ink"))
-        step += width / max(len(bar.segments), 1)
+        step += width * (len(segment.label) + 9) / sum(len(each.label) + 9 for each in bar.segments)
     parts.append(f'<rect x="0" y="0" width="{width}" height="20" fill="none" stroke="{INK["rule"]}"/></svg>')
     return "".join(parts)
