@@ -138,7 +138,7 @@ def _workload(item: SheetWorkload) -> dict[str, Any]:
         "lede": view.lede,
         "state": view.state,
         "change": view.change,
-        "carried": _("It rests most on: %(assumptions)s.") % {"assumptions": view.carried_by}
+        "carried": _("It holds for: %(assumptions)s.") % {"assumptions": view.carried_by}
         if view.carried_by
         else "",
         "quotes": [_quote(quote) for quote in view.quotes],

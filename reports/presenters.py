@@ -25,6 +25,20 @@ from reports.sheets import Sheet, SheetWorkload
 ROWS_PER_PAGE = 50
 QUOTED = 3
 MONTHS_OF_TERM = 12
+CARRYING = (
+    "model",
+    "runtime",
+    "weights",
+    "users_peak",
+    "rate",
+    "requests",
+    "deadline",
+    "in_",
+    "out",
+    "hours",
+    "days",
+)
+"""Fields of the workbench that stand beside the recommendation."""
 
 
 @dataclass(frozen=True)
@@ -99,12 +113,15 @@ def _language() -> str:
 # The question -----------------------------------------------------------------------------------------------
 
 
-def question(document: dict[str, Any]) -> tuple[Fact, ...]:
-    """What was asked, field by field, with the labels and units of the workbench."""
+def question(document: dict[str, Any], names: Iterable[str] = ()) -> tuple[Fact, ...]:
+    """What was asked, field by field, with the labels and units of the workbench; all fields, or those named."""
+    wanted = set(names)
     facts = []
-    for field in WorkbenchForm.base_fields.values():
+    for name, field in WorkbenchForm.base_fields.items():
         path = getattr(field, "path", ())
-        text = _asked(field, _dig(document, path)) if path else ""
+        if not path or (wanted and name not in wanted):
+            continue
+        text = _asked(field, _dig(document, path))
         if text:
             facts.append(Fact(str(field.label), text))
     return tuple(facts)
@@ -144,7 +161,7 @@ def _model(comparison: Comparison) -> tuple[Fact, ...]:
         if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
             continue
         text = value if isinstance(value, str) else _trimmed(Decimal(str(value)))
-        facts.append(Fact(name.replace("_", " "), text))
+        facts.append(Fact(words.model_fact(name), text))
     return tuple(facts)
 
 
@@ -179,10 +196,8 @@ def assumption(item: Assumption) -> AssumptionView:
 
 
 def _carried_by(comparison: Comparison) -> str:
-    """The assumptions with the widest ranges: those on which the answer leans most."""
-    ranged = [item for item in comparison.assumptions if item.low and item.high]
-    ranged.sort(key=lambda item: -(item.high or 0) / (item.low or 1))
-    return ", ".join(words.assumption(item.name) for item in ranged[:3])
+    """The parts of the question that the answer leans on most, in one line."""
+    return "; ".join(f"{fact.label}: {fact.text}" for fact in question(comparison.workload, CARRYING))
 
 
 def _sources(comparison: Comparison) -> tuple[SourceView, ...]:

@@ -17,6 +17,23 @@ def status(code: str) -> str:
     }[code]
 
 
+def model_fact(name: str) -> str:
+    return {
+        "name": _("Name"),
+        "family": _("Family"),
+        "parameters": _("Parameters"),
+        "parameters_active": _("Parameters active per token"),
+        "parameters_published": _("Parameters as published"),
+        "layers": _("Layers"),
+        "hidden": _("Hidden size"),
+        "vocabulary": _("Vocabulary"),
+        "attention": _("Attention"),
+        "max_position": _("Longest context"),
+        "stored_format": _("Format as published"),
+        "source": _("Source"),
+    }.get(name, name.replace("_", " "))
+
+
 def assumption(name: str) -> str:
     return name.replace("_", " ").replace(".", " · ")
 
