@@ -53,18 +53,32 @@ def what_would_help(setting: Setting, refusal: Refusal, machine: Machine) -> tup
 def smallest_change(setting: Setting, weighed: Weighed) -> SmallestChange | None:
     """The least change that fills class 1, found by trying; None where none of those tried does.
 
-    In this order: a target, deadline or budget moved by at most a quarter; a filter lifted; less headroom;
-    narrower weights; then a target, deadline or budget moved as far as it takes.
+    In this order: a target, deadline or budget moved by at most a quarter; a context no longer than the model
+    allows; a filter lifted; less headroom; narrower weights; then a target, deadline or budget moved as far as
+    it takes.
     """
     numeric = sorted(_numeric(setting, weighed), key=lambda found: found[0])
     if numeric and numeric[0][0] <= SMALL:
         return numeric[0][1]
     return (
-        _filter(weighed)
+        _shorter(setting)
+        or _filter(weighed)
         or _headroom(setting, weighed)
         or _narrower(setting)
         or (numeric[0][1] if numeric else None)
     )
+
+
+def _shorter(setting: Setting) -> SmallestChange | None:
+    """The longest input the model itself allows, where more was asked for."""
+    asked, longest = setting.workload.input_tokens, setting.arch.max_position
+    if longest is None or asked.maximum + setting.workload.output_tokens.maximum <= longest:
+        return None
+    maximum = longest - setting.workload.output_tokens.maximum
+    if maximum < asked.typical:
+        return None
+    shorter = {"input_tokens": asked.model_copy(update={"maximum": maximum})}
+    return _tried(setting, "input_tokens_maximum", maximum, shorter)
 
 
 def _rounded_up(value: float) -> float:
@@ -135,10 +149,11 @@ def _headroom(setting: Setting, weighed: Weighed) -> SmallestChange | None:
 
 
 def _narrower(setting: Setting) -> SmallestChange | None:
-    """The widest narrower weights format that gives a candidate meeting everything."""
+    """Narrower weights that give a candidate meeting everything: the checkpoint's own first, then the widest."""
     now = FORMATS[setting.workload.weights_format].linear_bits
-    for name in FORMATS_TRIED.get(setting.runtime.name, FORMATS_TRIED_ELSEWHERE):
-        if FORMATS[name].linear_bits < now:
+    usual = FORMATS_TRIED.get(setting.runtime.name, FORMATS_TRIED_ELSEWHERE)
+    for name in dict.fromkeys((setting.arch.stored_format, *usual)):
+        if name in FORMATS and FORMATS[name].linear_bits < now:
             found = _tried(setting, "weights_format", name, {"weights_format": name})
             if found is not None:
                 return found

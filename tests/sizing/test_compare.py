@@ -402,3 +402,18 @@ def test_an_assumed_engine_total_is_listed_among_the_assumptions() -> None:
     assumed = {item.name for item in compared(ServingWorkload(), Row("L40S")).assumptions}
     read = {item.name for item in compared(ServingWorkload(), Row("H100-SXM5")).assumptions}
     assert "engine_total_bytes" in assumed - read
+
+
+def test_a_context_beyond_the_model_is_told_with_the_longest_it_allows() -> None:
+    found = compared(ServingWorkload(input_tokens=InputTokens(maximum=200_000)), Row())
+    assert found.smallest_change is not None
+    assert (found.smallest_change.change, found.smallest_change.value) == ("input_tokens_maximum", 130_072)
+
+
+def test_a_checkpoint_s_own_format_is_tried_before_others() -> None:
+    workload = ServingWorkload(
+        model=ModelReference(id="openai/gpt-oss-120b"), targets=Targets(ttft_s="none", tpot_s="none")
+    )
+    found = compared(workload, Row("H200-SXM"))
+    assert found.smallest_change is not None
+    assert (found.smallest_change.change, found.smallest_change.value) == ("weights_format", "mxfp4")

@@ -71,7 +71,7 @@ def _content(name: str) -> bytes:
 def _lines(found: Comparison) -> list[str]:
     counts = found.class_counts
     lines = [
-        f"{found.model['name']}: {counts['1']} candidates meet every target, {counts['2']} miss one, "
+        f"{found.model['name']}: {counts['1']} candidates meet every target, {counts['2']} miss a target, "
         f"{counts['3']} are tight; {sum(found.rejected_counts.values())} offers rejected "
         f"(prices as of {found.priced_at:%Y-%m-%d %H:%M} UTC)"
     ]
