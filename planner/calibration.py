@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from planner.evaluation.rows import Row
 from planner.evaluation.throughput_cases import Case, Unsupported, case
-from planner.evaluation.throughput_rows import Cases, gather, predict
+from planner.evaluation.throughput_rows import gather, predict
 from planner.sizing.constants import (
     AXES,
     CONSTANTS,
@@ -25,7 +25,6 @@ from planner.sizing.constants import (
     Constant,
     Constants,
     PointClasses,
-    Spread,
 )
 
 Array = NDArray[np.float64]

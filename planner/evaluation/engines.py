@@ -11,7 +11,7 @@ from planner.sizing.points import Software
 VERSION = re.compile(r"(?<![\w.])v?(\d+)\.(\d+)(?:\.(\d+))?")
 BUILD = re.compile(r"(?<![\w.])b?(\d{4,5})(?![\w.])")
 MONTH = re.compile(r"(?i)\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* (20\d\d)|(20\d\d)-(\d\d)")
-MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
 RELEASES: dict[str, tuple[tuple[int, str], ...]] = {
     "vllm": ((202306, "0.1.0"), (202401, "0.3.0"), (202405, "0.4.3"), (202407, "0.5.3"), (202409, "0.6.1"),

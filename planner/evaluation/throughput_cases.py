@@ -48,7 +48,7 @@ TUNED_SEQUENCES = 2048.0
 DEFAULT_INPUT_TOKENS, DEFAULT_OUTPUT_TOKENS = 1000.0, 300.0
 
 
-class Unsupported(Exception):  # noqa: N818 - an answer, not a fault
+class Unsupported(Exception):
     """The product does not answer this row; the message says why."""
 
 

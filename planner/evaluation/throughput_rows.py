@@ -141,7 +141,7 @@ def _together(
     """Requests that start together: all prompts, then all tokens. More than fit: the steady rate, and a drain."""
     fixed_s = np.where(cases.served, steady.replicas.constant("request_fixed_s"), 0.0)
     whole = prompts + fixed_s + np.maximum(cases.output_tokens - 1.0, 0.0) * step
-    cap = steady.at(np.maximum(steady.most, 1.0))
+    cap = steady.at(steady.top)
     drained = together / (together / cap.request_rate_per_s + DRAIN_SHARE * cap.decode_s)
     ttft = fixed_s + prompts * np.where(cases.served, 0.5 * (1.0 + 1.0 / batch), 1.0)
     return Run(np.where(together <= batch * 1.001, batch / whole, drained), ttft, step.copy())

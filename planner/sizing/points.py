@@ -27,7 +27,7 @@ FLOPS_PER_BYTE_GUESS = 30.0
 (M2 Ultra) as commonly quoted."""
 
 
-class UnknownRate(Exception):  # noqa: N818 - an answer with data, as its neighbours
+class UnknownRate(Exception):
     """No compute rate of this device is known, so nothing can be said of its prefill."""
 
     code = "unknown_rate"

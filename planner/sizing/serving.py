@@ -28,8 +28,8 @@ from planner.sizing.speed import (
 
 Load = Literal["concurrency", "rate", "saturated", "within_limits"]
 BISECTIONS = 24
-LEAST_BATCH = 1e-3
-LEAST_BATCH_WITHOUT_DECODE = 1e-9
+LEAST_LOAD = 1e-3
+LEAST_STEPS = 1e-3
 REPLICAS_MAXIMUM = 10_000
 UNLIMITED = 1e30
 
@@ -217,33 +217,45 @@ class Steady:
         return np.minimum(self.room, self.batch_cap)
 
     @cached_property
+    def decode_steps(self) -> Array:
+        """Steps after the first token; a trace of one for requests of a single token."""
+        return np.maximum(self.output_tokens - 1.0, LEAST_STEPS)
+
+    @cached_property
+    def top(self) -> Array:
+        """The most sequences that decode on average: a place is idle while its next prompt is processed."""
+        most = np.maximum(self.most, 1.0)
+        decode = (
+            self.decode_steps * decode_step(self.replicas, most).total_s + (most - 1.0) * self.prompt_share_s
+        )
+        return most * decode / (decode + self.prompt_share_s)
+
+    @cached_property
     def least_log(self) -> Array:
-        """Where bisection starts; requests of one token are in decode for no time at all."""
-        least = np.where(self.output_tokens > 1.0, LEAST_BATCH, LEAST_BATCH_WITHOUT_DECODE)
-        logarithms: Array = np.log(least)
+        """Where bisection starts: well below the load of one request at a time."""
+        decode = self.decode_steps * decode_step(self.replicas, np.ones_like(self.most)).total_s
+        logarithms: Array = np.log(LEAST_LOAD * decode / (decode + self.prefill_alone_s))
         return logarithms
 
     def at(self, batch: Array) -> State:
         """Speed with ``batch`` sequences decoding on average, and the load that goes with it.
 
-        TPOT = step(b) + (b − 1) · prompt share ÷ output tokens: while one request gets its tokens, each of the
-        others has its prompt processed once. TTFT = fixed + prefill + the decode steps its chunks share
-        + queue: half the prompts of a synchronised start, or M/D/1 for Poisson arrivals.
+        A request sees itself and ``others``: all that decode at Poisson arrivals, all but its own share in a
+        closed loop. TPOT = step(1 + others) + others · prompt share ÷ (output tokens − 1): while a request
+        gets its tokens, as many prompts are processed as others decode. TTFT = fixed + prefill + the decode
+        steps its chunks share + queue: part of a synchronised start, or M/D/1 for Poisson arrivals.
         """
-        seen = np.where(
-            self.by_rate, np.minimum(batch + 1.0, np.maximum(self.most, 1.0)), np.maximum(batch, 1.0)
-        )
+        alone = self.replicas.constant("request_fixed_s") + self.prefill_alone_s
+        light = self.decode_steps * decode_step(self.replicas, np.maximum(batch, 1.0)).total_s
+        clients = np.maximum(batch * (1.0 + alone / light), 1.0)
+        others = np.where(self.by_rate, batch, batch * (1.0 - 1.0 / clients))
+        seen = np.minimum(1.0 + others, np.maximum(self.most, 1.0))
         step = decode_step(self.replicas, seen)
         share = self.prompt_share_s
-        tpot = step.total_s + (seen - 1.0) * share / self.output_tokens
-        decode = np.maximum((self.output_tokens - 1.0) * tpot, 1e-9)
-        others = 1.0 - 1.0 / seen
+        decode = self.decode_steps * step.total_s + (seen - 1.0) * share
+        tpot = decode / self.decode_steps
         chunks = np.ceil(np.maximum(self.prompt_tokens, 1.0) / self.chunk_tokens)
-        alone = (
-            self.replicas.constant("request_fixed_s")
-            + self.prefill_alone_s
-            + others * step.total_s * (chunks + 0.5)
-        )
+        alone = alone + (1.0 - 1.0 / seen) * step.total_s * (chunks + 0.5)
         rate = batch / decode
         used = np.minimum(rate * share, 0.98)
         waiting = share * used / (2.0 * (1.0 - used))
@@ -258,7 +270,7 @@ class Steady:
     def _largest(self, load: Array) -> Array:
         """The most sequences decoding whose load stays within ``load``; the cap where all do."""
         low = self.least_log.copy()
-        high = np.log(np.maximum(self.most, 1.0))
+        high = np.log(self.top)
         for _ in range(BISECTIONS):
             middle = 0.5 * (low + high)
             over = self._load(self.at(np.exp(middle))) > load
@@ -279,7 +291,7 @@ class Steady:
 
     def solve(self) -> tuple[State, State, Array]:
         """The state at the offered load, the state at the cap, and which points are offered more than that."""
-        cap = self.at(np.maximum(self.most, 1.0))
+        cap = self.at(self.top)
         target = np.where(self.within_limits, 1.0, np.where(self.saturated, np.inf, self.load_value))
         state = self.at(self._largest(target))
         beyond = self._load(cap) < target
@@ -287,7 +299,8 @@ class Steady:
 
 
 _WORKED_OUT = (
-    "replicas", "prefill_alone_s", "prompt_share_s", "room", "most", "most_together", "least_log"
+    "replicas", "prefill_alone_s", "prompt_share_s", "room", "most", "most_together", "top", "decode_steps",
+    "least_log",
 )  # fmt: skip
 
 
@@ -395,7 +408,7 @@ def replicas_for(
     ttft_target = np.inf if ttft_s is None else ttft_s
     tpot_target = np.inf if tpot_s is None else tpot_s
     low = steady.least_log.copy()
-    high = np.log(np.maximum(steady.most, 1.0))
+    high = np.log(steady.top)
 
     def missed(batch: Array) -> tuple[np.ndarray, State]:
         state = steady.at(batch)

@@ -49,7 +49,7 @@ class _Speed:
         found = self.found
         return Derivation(
             figure="tpot_s",
-            formula="step_s + (batch - 1) * prompt_share_s / output_tokens",
+            formula="step_s + (batch - 1) * prompt_share_s / max(output_tokens - 1, 0.001)",
             terms=(
                 Term(symbol="step_s", value=found.step_s, unit="s"),
                 Term(symbol="batch", value=found.batch, unit="request"),
