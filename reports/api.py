@@ -16,7 +16,7 @@ from accounts.models import Role
 from accounts.services import Bearer
 from mitsumori.json_bodies import BodyRefused
 from planner import documents
-from reports import exports, services, sheets
+from reports import exports, services
 from reports.models import NOTE_LENGTH, TITLE_LENGTH, Plan, PlanVersion
 
 router = Router(tags=["plans"], auth=TokenAuth())
@@ -260,7 +260,7 @@ def export(
 
 def _file(version: PlanVersion, fmt: str) -> HttpResponse:
     try:
-        made = exports.make(sheets.of_version(version), fmt, get_language() or "en")
+        made = exports.of_version(version, fmt, get_language() or "en")
     except exports.BusyError:
         raise BodyRefused(503, "Too many documents are being made at this moment.") from None
     response = HttpResponse(made.content, content_type=made.content_type)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.utils import timezone
 from django.utils.translation import get_language
@@ -12,6 +14,7 @@ from django.views.decorators.http import require_safe
 from accounts.access import signed_in
 from reports import asked, exports, services, sheets
 from reports.exports import Export
+from reports.models import PlanVersion
 from reports.share_views import READING, opened, quiet
 from reports.views import own_plan, own_version
 
@@ -19,9 +22,9 @@ UNREADABLE = 422
 BUSY = 503
 
 
-def _answer(sheet: sheets.Sheet, fmt: str) -> HttpResponse:
+def _answer(make: Callable[[str], Export]) -> HttpResponse:
     try:
-        export = exports.make(sheet, fmt, get_language() or "en")
+        export = make(get_language() or "en")
     except exports.BusyError:
         message = _("Too many documents are being made at this moment. Try again in a few seconds.")
         response = HttpResponse(message, content_type="text/plain; charset=utf-8", status=BUSY)
@@ -36,6 +39,10 @@ def download(export: Export) -> HttpResponse:
     return response
 
 
+def _file(version: PlanVersion, fmt: str) -> HttpResponse:
+    return _answer(lambda language: exports.of_version(version, fmt, language))
+
+
 def _known(fmt: str) -> str:
     if fmt not in exports.FORMATS:
         raise Http404
@@ -46,14 +53,14 @@ def _known(fmt: str) -> str:
 @signed_in
 def newest_export(request: HttpRequest, slug: str, fmt: str) -> HttpResponse:
     plan, _role = own_plan(request, slug)
-    return _answer(sheets.of_version(services.newest(plan)), _known(fmt))
+    return _file(services.newest(plan), _known(fmt))
 
 
 @require_safe
 @signed_in
 def export(request: HttpRequest, slug: str, number: int, fmt: str) -> HttpResponse:
     version, _role = own_version(request, slug, number)
-    return _answer(sheets.of_version(version), _known(fmt))
+    return _file(version, _known(fmt))
 
 
 @csrf_exempt
@@ -61,7 +68,7 @@ def shared_export(request: HttpRequest, token: str, fmt: str) -> HttpResponse:
     link = opened(token)
     if request.method not in READING:
         return HttpResponseNotAllowed(READING)
-    return quiet(_answer(sheets.of_version(link.version), _known(fmt)))
+    return quiet(_file(link.version, _known(fmt)))
 
 
 @require_safe
@@ -77,4 +84,5 @@ def draft_export(request: HttpRequest, fmt: str) -> HttpResponse:
             "This address describes no workload: open it in the workbench and mend what is marked there."
         )
         return HttpResponse(message, content_type="text/plain; charset=utf-8", status=UNREADABLE)
-    return _answer(sheets.of_draft(_("Draft"), [(question, comparison)]), fmt)
+    sheet = sheets.of_draft(_("Draft"), [(question, comparison)])
+    return _answer(lambda language: exports.make(sheet, fmt, language))

@@ -12,7 +12,9 @@ from urllib.parse import quote
 
 from django.utils import translation
 
-from reports import csv_export, json_export, pdf_export, xlsx_export
+from reports import csv_export, json_export, pdf_export, sheets, xlsx_export
+from reports.kept import Kept, identity
+from reports.models import PlanVersion
 from reports.sheets import Sheet
 
 CONTENT_TYPES = {
@@ -32,11 +34,6 @@ FILENAME_LENGTH = 80
 
 RENDERS_AT_ONCE = 2
 RENDER_WAIT_S = 20.0
-_places = threading.BoundedSemaphore(RENDERS_AT_ONCE)
-
-
-class BusyError(RuntimeError):
-    """Too many files are being made in this process."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +49,34 @@ class Export:
         return f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(self.filename, safe='')}"
 
 
+FILES_KEPT = 12
+_kept: Kept[Export] = Kept(FILES_KEPT)
+_places = threading.BoundedSemaphore(RENDERS_AT_ONCE)
+
+
+class BusyError(RuntimeError):
+    """Too many files are being made in this process."""
+
+
+def of_version(version: PlanVersion, fmt: str, language: str) -> Export:
+    """The file of a saved version; the last few are kept, as they can never change. Raises `BusyError`."""
+    key = (*identity(version), fmt, language)
+    found = _kept.find(key)
+    if found is not None:
+        return found
+    with translation.override(language), _place():
+        # Who waited for a place may find that somebody made the same file meanwhile.
+        return _kept.get(key, lambda: _made(sheets.of_version(version), fmt))
+
+
 def make(sheet: Sheet, fmt: str, language: str) -> Export:
     """The file, in one of the product's languages; the same sheet gives the same bytes. Raises `BusyError`."""
     with translation.override(language), _place():
-        content = _RENDERERS[fmt](sheet)
-    return Export(content, CONTENT_TYPES[fmt], _filename(sheet, fmt))
+        return _made(sheet, fmt)
+
+
+def _made(sheet: Sheet, fmt: str) -> Export:
+    return Export(_RENDERERS[fmt](sheet), CONTENT_TYPES[fmt], _filename(sheet, fmt))
 
 
 @contextmanager

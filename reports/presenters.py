@@ -257,9 +257,12 @@ def workload(item: SheetWorkload, *, first: int = 0, count: int | None = None) -
     )
 
 
-def page(sheet: Sheet, asked: str | None) -> dict[str, Any]:
+def page_number(asked: str | None) -> int:
+    return int(asked) if asked and asked.isascii() and asked.isdigit() and len(asked) < 6 else 1
+
+
+def page(sheet: Sheet, number: int) -> dict[str, Any]:
     """A plan for the screen: its workloads, 50 candidates at a time."""
-    number = int(asked) if asked and asked.isascii() and asked.isdigit() and len(asked) < 6 else 1
     longest = max((len(item.comparison.candidates) for item in sheet.workloads), default=0)
     last = max(1, -(-longest // ROWS_PER_PAGE))
     number = min(max(1, number), last)

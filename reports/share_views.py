@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
-from reports import presenters, services, sheets
+from reports import pages, services
 from reports.models import ShareLink
 
 READING = ("GET", "HEAD")
@@ -40,10 +40,9 @@ def shared(request: HttpRequest, token: str) -> HttpResponse:
     if request.method not in READING:
         return HttpResponseNotAllowed(READING)
     services.count_view(link)
-    sheet = sheets.of_version(link.version)
     context: dict[str, Any] = {
-        "sheet": sheet,
+        "title": link.version.title,
         "token": token,
-        "view": presenters.page(sheet, request.GET.get("page")),
+        "sheet": pages.sheet(link.version, request.GET.get("page"), is_shared=True),
     }
     return quiet(render(request, "reports/shared.html", context))

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.access import current_team, demand_role, signed_in
 from accounts.models import Role, Team, User
-from reports import asked, presenters, services, sheets
+from reports import asked, pages, presenters, services
 from reports.forms import AddForm, EditForm, SaveForm, ShareForm, WordsForm
 from reports.models import Plan, PlanVersion, ShareLink
 
@@ -162,12 +162,10 @@ def version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 def _version_page(
     request: HttpRequest, found: PlanVersion, role: Role, *, is_plan_page: bool
 ) -> HttpResponse:
-    sheet = sheets.of_version(found)
     context = {
         "plan": found.plan,
         "version": found,
-        "sheet": sheet,
-        "view": presenters.page(sheet, request.GET.get("page")),
+        "sheet": pages.sheet(found, request.GET.get("page"), is_shared=False),
         "is_plan_page": is_plan_page,
         "is_newest": found.number == found.plan.latest_number,
         "may_edit": role.includes(Role.EDITOR),

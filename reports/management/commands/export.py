@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from reports import exports, sheets
+from reports import exports
 from reports.models import Plan
 
 
@@ -33,7 +33,7 @@ class Command(BaseCommand):
             raise CommandError(
                 f"The plan has no version {number}; its newest is {plan.latest_number}.", returncode=2
             )
-        made = exports.make(sheets.of_version(version), options["fmt"], options["language"])
+        made = exports.of_version(version, options["fmt"], options["language"])
         if options["output"] == "-":
             sys.stdout.buffer.write(made.content)
         else:

@@ -1,0 +1,26 @@
+"""The part of a page that shows a saved version: the same for its team and for the reader of a link."""
+
+from __future__ import annotations
+
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+from django.utils.translation import get_language
+
+from reports import presenters, sheets
+from reports.kept import Kept, identity
+from reports.models import PlanVersion
+
+PAGES_KEPT = 64
+_kept: Kept[SafeString] = Kept(PAGES_KEPT)
+
+
+def sheet(version: PlanVersion, asked_page: str | None, *, is_shared: bool) -> SafeString:
+    """The sheet as HTML, drawn from what was stored."""
+    number = presenters.page_number(asked_page)
+
+    def draw() -> SafeString:
+        shown = sheets.of_version(version)
+        context = {"sheet": shown, "view": presenters.page(shown, number), "is_shared": is_shared}
+        return render_to_string("reports/_sheet.html", context)
+
+    return _kept.get((*identity(version), get_language(), number, is_shared), draw)
