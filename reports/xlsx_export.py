@@ -138,6 +138,11 @@ def _assumptions(sheet: Sheet) -> list[list[Value]]:
     ]
 
 
+def _assumed(value: float | int | str | bool) -> Value:
+    """A constant with six digits, which is more than anybody knows it to."""
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
 def _about(sheet: Sheet) -> list[list[Value]]:
     return [
         [_("Title"), sheet.title],

@@ -14,10 +14,6 @@ from reports.trust import rows
 from reports.trust.world import HOSTILE_TITLE, PLAN_CANARY_A, PLAN_CANARY_B, World
 
 REFRESH_PORT = 18900
-WORKBENCH_NUMBERS = [
-    "in", "in_max", "out", "out_max", "users", "users_peak", "rate", "requests", "hit", "ttft", "tpot", "headroom",
-    "hours", "days", "starts", "replicas", "storage", "egress", "budget", "deadline",
-]  # fmt: skip
 TOKEN_READERS = ["api_viewer", "api_editor", "api_owner"]
 
 
@@ -163,10 +159,10 @@ def _forms(world: World) -> list[dict[str, Any]]:
             "ok_re": "/s/mit_", "stored_views": [f"{edit}links/"],
         },
         {
-            "url": "/workbench/", "as": "anonymous", "field": "users",
-            "numeric": WORKBENCH_NUMBERS,
-            "valid": {}, "stored_sample": 60, "breaker": {"users": "not a number"},
+            "url": "/workbench/", "as": "editor", "field": "title", "valid": {"title": "Plan 見積"}, "skip": ["priced_at"],
+            "ok_re": r"/plans/[a-z0-9]{12}/", "stored_sample": 60, "breaker": {"title": ""},
         },
+        {"url": "/accounts/password/reset/", "field": "email", "valid": {"email": "nobody@a.example"}},
     ]  # fmt: skip
 
 
