@@ -81,7 +81,7 @@ def test_sorting_by_a_column_orders_its_figures_within_each_class(sort: str) -> 
         for class_ in (1, 2, 3):
             values = [column.value(candidate) for candidate in found if candidate.class_ == class_]
             known = [str(v).casefold() if sort in NOT_NUMBERS else float(v) for v in values if v is not None]  # type: ignore[arg-type]
-            assert known == sorted(known, reverse=bool(direction))  # type: ignore[type-var]
+            assert known == sorted(known, reverse=bool(direction))
 
 
 @pytest.mark.parametrize("sort", ["finish", "job_cost"])

@@ -13,7 +13,7 @@ from planner.architectures import UnknownModel
 from planner.sizing.architecture import ModelError
 from planner.sizing.results import Candidate, Rejection
 from planner.sizing.runtime import UnknownRuntime
-from planner.sizing.weighing import placed
+from planner.sizing.weighing import Setting, placed
 from planner.sizing.workload import (
     BatchWorkload,
     Concurrency,
@@ -153,8 +153,13 @@ def test_filters_currency_and_order_are_answered_from_kept_placements(
     at: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_small_catalog()
-    calls: list[object] = []
-    monkeypatch.setattr(services, "placed", lambda setting: calls.append(setting) or placed(setting))
+    calls: list[Setting] = []
+
+    def noted(setting: Setting) -> services.Placements:
+        calls.append(setting)
+        return placed(setting)
+
+    monkeypatch.setattr(services, "placed", noted)
     first = services.compare(ServingWorkload(), at=at)
     yen = services.compare(ServingWorkload(currency="JPY", filters=Filters(include=("L40S",))), at=at)
     assert len(calls) == 1

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from planner.sizing import bill
 from planner.sizing.bill import Needs, UnitPrice, billed_hours, jobs, month, scheduled
 from planner.sizing.offers import MICRO, EgressPrice, EgressStep, Rates, StoragePrice, Terms
+from planner.sizing.results import Bill
 from planner.sizing.workload import Schedule
 
 RATES = Rates(
@@ -23,7 +24,9 @@ RATES = Rates(
 STORAGE = StoragePrice(Decimal("0.08"), "USD", "price page")
 EGRESS_STEPS = ((0, "0"), (100, "0.09"), (10_240, "0.085"))
 EGRESS = EgressPrice(
-    tuple(EgressStep(Decimal(from_gb), Decimal(price)) for from_gb, price in EGRESS_STEPS), "USD", "price page"
+    tuple(EgressStep(Decimal(from_gb), Decimal(price)) for from_gb, price in EGRESS_STEPS),
+    "USD",
+    "price page",
 )
 TERMS = Terms("aws", unit_s=1, minimum_s=60, storage=STORAGE, egress=EGRESS)
 NOTHING = Needs(0, 0)
@@ -33,7 +36,7 @@ def priced(amount: str, currency: str = "USD", per_month: bool = False) -> UnitP
     return UnitPrice(Decimal(amount), currency, per_month, "price page", date(2026, 10, 1))
 
 
-def made(price: UnitPrice, **changes: object) -> bill.Bill:
+def made(price: UnitPrice, **changes: object) -> Bill:
     asked: dict[str, object] = {
         "machines": 1, "run": scheduled(Schedule()), "terms": TERMS, "needs": NOTHING, "rates": RATES,
         "currency": "USD",
@@ -43,7 +46,7 @@ def made(price: UnitPrice, **changes: object) -> bill.Bill:
     return found
 
 
-def amounts(found: bill.Bill) -> dict[str, Decimal | None]:
+def amounts(found: Bill) -> dict[str, Decimal | None]:
     return {line.what: line.amount for line in found.lines}
 
 

@@ -63,7 +63,7 @@ def serving(model: str, weights: WeightsFormat = "bf16", **fields: Any) -> Servi
     return ServingWorkload(model=ModelReference(id=model), weights_format=weights, targets=LOOSE, **fields)
 
 
-CASES = {
+CASES: dict[str, tuple[ServingWorkload | BatchWorkload, Row]] = {
     "dense": (ServingWorkload(), Row()),
     "rate": (ServingWorkload(request_rate_per_s=3), Row()),
     "yen": (ServingWorkload(currency="JPY"), Row("L40S", count=2)),
@@ -95,7 +95,9 @@ def test_every_formula_gives_its_figure_again(case: str) -> None:
     candidate = explained(case)
     for derivation in candidate.derivations.values():
         rounding = ROUNDING.get(derivation.unit, 0.0)
-        assert evaluated(derivation) == pytest.approx(derivation.value, rel=1e-6, abs=rounding), derivation.figure
+        assert evaluated(derivation) == pytest.approx(derivation.value, rel=1e-6, abs=rounding), (
+            derivation.figure
+        )
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -33,7 +33,7 @@ def standing(ones: list[One]) -> Standing:
 
 
 def ranked(ones: list[One], offset: int = 0, limit: int | None = None) -> list[int]:
-    return rank(standing(ones), offset, limit).tolist()
+    return [int(number) for number in rank(standing(ones), offset, limit)]
 
 
 def plain_loop(ones: list[One]) -> list[int]:
