@@ -11,7 +11,6 @@ urlpatterns = [
     path("logout/", allauth_views.logout, name="account_logout"),
     path("signup/", allauth_views.signup, name="account_signup"),
     path("inactive/", allauth_views.account_inactive, name="account_inactive"),
-    path("reauthenticate/", allauth_views.reauthenticate, name="account_reauthenticate"),
     path("password/change/", allauth_views.password_change, name="account_change_password"),
     path("password/set/", allauth_views.password_set, name="account_set_password"),
     path("password/reset/", allauth_views.password_reset, name="account_reset_password"),

@@ -239,6 +239,6 @@ def test_too_many_password_changes_get_the_own_page(user_client: Client) -> None
     assert b"<h1>" in limited.content
 
 
-@pytest.mark.parametrize("address", ["/accounts/reauthenticate/", "/accounts/password/set/", "/accounts/"])
+@pytest.mark.parametrize("address", ["/accounts/password/set/", "/accounts/"])
 def test_pages_of_the_signed_in_answer(user_client: Client, address: str) -> None:
     assert user_client.get(address).status_code in {200, 302}
