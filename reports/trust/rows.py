@@ -46,8 +46,7 @@ def accounts() -> Iterable[Row]:
     yield row("/accounts/logout/", EVERYBODY)
     for path in ("/accounts/", "/accounts/password/change/"):
         yield row(path, SIGNED_IN)
-    for path in ("/accounts/password/set/", "/accounts/reauthenticate/"):
-        yield row(path, SIGNED_IN, expect={"anonymous": [302]})
+    yield row("/accounts/password/set/", SIGNED_IN, expect={"anonymous": [302]})
 
 
 def plans() -> Iterable[Row]:
@@ -148,7 +147,8 @@ def staff_only(routes: Iterable[str]) -> Iterable[Row]:
     yield row("/metrics", [])
     yield row("/admin/", ["staff"])
     yield row("/admin/login/", ["staff"], verbs=False)
-    yield row("/admin/logout/", [], verbs=False)
+    # Leads anybody but staff back to /admin/, and from there to the log-in; signing out is a POST.
+    yield row("/admin/logout/", EVERYBODY, verbs=False, expect={"staff": [405]})
     listed = {"/admin/", "/admin/login/", "/admin/logout/"}
     for route in routes:
         if route.startswith("/admin/") and route not in listed:
