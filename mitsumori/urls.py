@@ -2,13 +2,14 @@
 
 from django.contrib import admin
 from django.urls import include, path
+from django.views.generic import RedirectView
 from django.views.i18n import set_language
 
 from accounts.views import admin_login
 from mitsumori import views
 from mitsumori.api import api
 
-# One way in for everybody: the admin has no log-in form of its own.
+# One way in and out for everybody: the admin has no pages of its own for that.
 admin.site.login = admin_login  # type: ignore[method-assign]
 
 urlpatterns = [
@@ -20,6 +21,7 @@ urlpatterns = [
     path("language/", set_language, name="set_language"),
     path("healthz", views.healthz, name="healthz"),
     path("metrics", views.metrics, name="metrics"),
+    path("admin/logout/", RedirectView.as_view(pattern_name="account_logout")),
     path("admin/", admin.site.urls),
 ]
 

@@ -205,6 +205,9 @@ def test_the_admin_is_for_staff_and_has_no_door_of_its_own(user_client: Client, 
     user.is_staff = user.is_superuser = True
     user.save()
     assert user_client.get("/admin/").status_code == 200
+    for method in (user_client.get, user_client.post):
+        assert method("/admin/logout/").headers["Location"] == "/accounts/logout/"
+    assert user_client.get("/admin/").status_code == 200, "signing out is asked on its own page"
     for page in ("user", "team", "invitation", "apitoken"):
         assert user_client.get(f"/admin/accounts/{page}/").status_code == 200
 
