@@ -18,6 +18,8 @@ from planner.sizing.weighing import Setting, placed
 from planner.sizing.workload import BatchWorkload, ServingWorkload
 
 REJECTED_SHOWN = 200
+REJECTED_MAXIMUM = 2_000
+"""No answer lists more; counts by reason are always whole, and no reason is crowded out."""
 
 
 PLACEMENTS_KEPT = 64
@@ -94,6 +96,7 @@ def compare(
 ) -> Comparison:
     """Size the workload on the market of ``at`` and rank what can run it.
 
+    ``rejected_limit`` None lists as many rejected offers as any answer may (2,000).
     ``team`` is whose private offers would be seen beside the public ones. Raises ``UnknownModel``,
     ``NotSized`` and ``UnknownRuntime`` for what cannot be sized at all.
     """
@@ -104,7 +107,7 @@ def compare(
         engine_version=__version__,
         limit=limit,
         offset=offset,
-        rejected_limit=rejected_limit,
+        rejected_limit=REJECTED_MAXIMUM if rejected_limit is None else min(rejected_limit, REJECTED_MAXIMUM),
         sort=sort,
     )
 

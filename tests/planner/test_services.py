@@ -169,3 +169,15 @@ def test_filters_currency_and_order_are_answered_from_kept_placements(
     assert len(calls) == 2
     make_offer("L4", "0.8")
     assert services.compare(ServingWorkload(), at=at).candidates_total == first.candidates_total + 1
+
+
+def test_no_answer_lists_more_rejected_offers_than_anyone_reads(
+    at: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_small_catalog()
+    for number in range(6):
+        make_offer("RTX3070", "0.1", sku=f"small-{number}")
+    monkeypatch.setattr(services, "REJECTED_MAXIMUM", 3)
+    found = services.compare(ServingWorkload(), at=at, rejected_limit=None)
+    assert len(found.rejected) == 3
+    assert found.rejected_counts == {"memory": 6, "tier": 1}
