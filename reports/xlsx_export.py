@@ -129,7 +129,7 @@ def _assumptions(sheet: Sheet) -> list[list[Value]]:
         [
             workload.name or workload_name(workload),
             words.assumption(item.name),
-            item.value,
+            _assumed(item.value),
             item.unit,
             item.source,
         ]

@@ -159,7 +159,8 @@ def _forms(world: World) -> list[dict[str, Any]]:
             "ok_re": "/s/mit_", "stored_views": [f"{edit}links/"],
         },
         {
-            "url": "/workbench/", "as": "editor", "field": "title", "valid": {"title": "Plan 見積"}, "skip": ["priced_at"],
+            "url": "/workbench/", "as": "editor", "field": "title", "valid": {"title": "Plan 見積"},
+            "skip": ["priced_at"],
             "ok_re": r"/plans/[a-z0-9]{12}/", "stored_sample": 60, "breaker": {"title": ""},
         },
         {"url": "/accounts/password/reset/", "field": "email", "valid": {"email": "nobody@a.example"}},

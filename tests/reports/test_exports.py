@@ -311,3 +311,11 @@ def test_a_table_of_200_candidates_takes_less_than_its_limit(catalog: None) -> N
     data, took_s = fastest(lambda: make(sheet, "csv"))
     assert took_s < 0.3
     assert len(candidates(table(data))) == 200
+
+
+def test_constants_in_a_workbook_have_no_noise(catalog: None) -> None:
+    book = openpyxl.load_workbook(io.BytesIO(make(draft(small_comparison()), "xlsx")))
+    values = [cell.value for row in book["Assumptions"].iter_rows(min_row=2) for cell in row]
+    numbers = [value for value in values if isinstance(value, float)]
+    assert numbers
+    assert all(len(f"{value!r}".replace(".", "").lstrip("0")) <= 7 or "e" in repr(value) for value in numbers)

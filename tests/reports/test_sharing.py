@@ -157,3 +157,12 @@ def test_an_unknown_lifetime_is_refused_at_its_field(plan: Plan, crew: Crew) -> 
     assert response.status_code == 422
     assert "errorlist" in response.content.decode()
     assert not ShareLink.objects.exists()
+
+
+def test_all_readers_of_a_link_get_the_same_page(clock: None, plan: Plan, crew: Crew, at: datetime) -> None:
+    secret = make_link(plan, crew, at)
+    pages = {
+        re.sub(r'csrfmiddlewaretoken"[^>]*', "", Client().get(f"/s/{secret}/").content.decode())
+        for _n in range(3)
+    }
+    assert len(pages) == 1
