@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-import structlog
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from pydantic import AliasChoices, Field, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from mitsumori.logs import hide_secrets
+from mitsumori.logs import logging_settings
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -437,51 +436,5 @@ METRICS_TOKEN = ENVIRONMENT.metrics_token
 # --- Logs and metrics --------------------------------------------------------------------------------------
 LOG_FORMAT = ENVIRONMENT.log_format or ("json" if PRODUCTION else "console")
 LOG_LEVEL = ENVIRONMENT.log_level or ("WARNING" if TESTING else "INFO")
-_shared_processors: list[Any] = [
-    structlog.contextvars.merge_contextvars,
-    structlog.stdlib.add_log_level,
-    structlog.stdlib.add_logger_name,
-    structlog.processors.TimeStamper(fmt="iso", utc=True),
-    structlog.stdlib.PositionalArgumentsFormatter(),
-    structlog.processors.StackInfoRenderer(),
-    structlog.processors.format_exc_info,
-    hide_secrets,
-]
-LOGGING: dict[str, Any] = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "lines": {
-            "()": structlog.stdlib.ProcessorFormatter,
-            "processors": [
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.JSONRenderer(ensure_ascii=False)
-                if LOG_FORMAT == "json"
-                else structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "logger", "event"]),
-            ],
-            "foreign_pre_chain": _shared_processors,
-        }
-    },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "lines"}},
-    "root": {"handlers": ["stderr"], "level": "WARNING"},
-    "loggers": {
-        name: {"level": LOG_LEVEL}
-        for name in ("accounts", "catalog", "planner", "reports", "mitsumori", "django")
-    }
-    | {
-        "django.server": {"handlers": [], "propagate": True, "level": "WARNING"},
-        "django.request": {"level": "ERROR"},  # refusals are counted by django_structlog already
-        "django.security": {"level": "ERROR"},
-        "django_structlog": {"level": "WARNING"},
-    },
-}
-structlog.configure(
-    processors=[
-        structlog.stdlib.filter_by_level,
-        *_shared_processors,
-        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-    ],
-    logger_factory=structlog.stdlib.LoggerFactory(),
-    cache_logger_on_first_use=True,
-)
+LOGGING = logging_settings(LOG_FORMAT, LOG_LEVEL)
 PROMETHEUS_EXPORT_MIGRATIONS = False
