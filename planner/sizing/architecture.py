@@ -7,17 +7,46 @@ parameters, bytes, shares of a rank and products all come from one list.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from planner.sizing.formats import Group
+from planner.sizing.mixers import Absent, Compressed, Grouped, Indexer, Latent
 from planner.sizing.quantities import Frozen
+from planner.sizing.recurrent import GatedDelta, Kda, Mamba, Mamba2
+from planner.sizing.tensors import Count, CountOrNone, Read, Split, Tensor
 
-Count = Annotated[int, Field(ge=1)]
-CountOrNone = Annotated[int, Field(ge=0)]
+__all__ = [
+    "Absent",
+    "Architecture",
+    "Compressed",
+    "Count",
+    "CountOrNone",
+    "Dense",
+    "GatedDelta",
+    "Grouped",
+    "Indexer",
+    "Kda",
+    "Latent",
+    "LayerGroup",
+    "Mamba",
+    "Mamba2",
+    "Mixer",
+    "Moe",
+    "NotSized",
+    "Part",
+    "Tensor",
+    "Tower",
+    "active_parameter_count",
+    "layer_parameters",
+    "parameter_count",
+    "tensors",
+]
+
+Mixer = Grouped | Latent | Compressed | Mamba | Mamba2 | GatedDelta | Kda | Absent
+"""What a layer mixes tokens with."""
 
 
 class ModelError(Exception):
@@ -39,50 +68,13 @@ class NotSized(ModelError):
         super().__init__(f"{model}: attention kind not sized yet: {kind}", model=model, kind=kind)
 
 
-class Grouped(Frozen):
-    """Multi-head attention with as many or fewer KV heads (MHA, GQA, MQA), full or within a window."""
-
-    kind: Literal["grouped"] = "grouped"
-    heads: Count
-    kv_heads: Count
-    head_dim: Count
-    value_head_dim: Count | None = None
-    """Where it differs from ``head_dim``."""
-    window: Count | None = None
-    """Tokens a query sees; None = all."""
-    qkv_bias: bool = False
-    output_bias: bool = False
-    qk_norm: Literal["none", "head", "full"] = "none"
-    """Normalised queries and keys: weights of one head, or of all heads together."""
-    sinks: bool = False
-    """One learned logit a head."""
-    shared_key_value: bool = False
-    """Values are the keys: no value matrix (the cache still holds both)."""
-
-    @property
-    def values_dim(self) -> int:
-        return self.value_head_dim or self.head_dim
-
-
-class Latent(Frozen):
-    """Multi-head latent attention (MLA): one compressed vector a token is cached instead of keys and
-    values."""
-
-    kind: Literal["latent"] = "latent"
-    heads: Count
-    query_rank: Count | None = None
-    kv_rank: Count
-    nope_dim: Count
-    rope_dim: Count
-    value_dim: Count
-    window: None = None
-
-
 class Dense(Frozen):
     kind: Literal["dense"] = "dense"
     intermediate: Count
     gated: bool = True
     bias: bool = False
+    norm: bool = False
+    """A norm before the down matrix (BitNet)."""
 
 
 class Moe(Frozen):
@@ -102,15 +94,32 @@ class Moe(Frozen):
     """Further values of the router, beside one weight for each hidden unit and expert."""
     dense: Dense | None = None
     """A dense MLP beside the experts in the same layer."""
+    latent: Count | None = None
+    """Width the experts work at, where the layer projects down to it and up again."""
+    latent_norm: bool = False
+
+    def expert_width(self, hidden: int) -> int:
+        """What goes into an expert and comes out of it."""
+        return self.latent or hidden
+
+    def expert_parameters(self, hidden: int) -> int:
+        """Parameters of the matrices of one expert."""
+        return self.intermediate * self.expert_width(hidden) * (3 if self.gated else 2)
 
 
 class LayerGroup(Frozen):
     """Equal layers: ``norms`` vectors of hidden size each (twice where they have a bias)."""
 
     count: Count
-    attention: Grouped | Latent
-    mlp: Dense | Moe
+    attention: Mixer
+    mlp: Dense | Moe | Absent
     norms: CountOrNone = 2
+    cross: Grouped | None = None
+    """Attention to an encoder's output, beside that to the tokens."""
+    scalars: CountOrNone = 0
+    """Single learned numbers (gates of whole branches)."""
+    streams: CountOrNone = 0
+    """Residual streams that hyper-connections mix around attention and around the MLP."""
 
 
 class Tower(Frozen):
@@ -119,6 +128,17 @@ class Tower(Frozen):
     name: str
     parameters: Count
     source: str
+
+
+class Part(Frozen):
+    """A tensor outside the layers that few models have: token types, a pooler, a norm of embeddings."""
+
+    name: str
+    group: Group
+    rows: Count
+    columns: Count = 1
+    read: Read = "always"
+    split: Split = "copy"
 
 
 class Architecture(Frozen):
@@ -133,6 +153,12 @@ class Architecture(Frozen):
     head_bias: bool = False
     learned_positions: CountOrNone = 0
     towers: tuple[Tower, ...] = ()
+    parts: tuple[Part, ...] = ()
+    draft_parameters: CountOrNone = 0
+    """Parameters of draft layers (multi-token prediction) in the checkpoint, which serving does not load by
+    itself; not part of ``parameter_count``."""
+    not_sized: str | None = None
+    """The kind of its layers, where parameters are counted but memory of a sequence and speed are not yet."""
     max_position: Count | None = None
     stored_format: str = "bf16"
     stored_kv_format: str | None = None
@@ -161,79 +187,14 @@ class Architecture(Frozen):
         return max(group.attention.heads for group in self.layers)
 
 
-Split = Literal["shard", "kv", "copy", "expert", "vocab"]
-Read = Literal["always", "lookup", "routed", "never"]
-
-
-@dataclass(frozen=True, slots=True)
-class Tensor:
-    """``count`` equal matrices of ``rows`` outputs and ``columns`` inputs (1 for vectors)."""
-
-    role: str
-    group: Group
-    count: int
-    rows: int
-    columns: int
-    split: Split
-    read: Read
-    kv_heads: int = 1
-    latent: bool = False
-    layer: bool = True
-    query_heads: int = 1
-    gates: int = 1
-    """Matrices of the same width that are stacked in ``rows``."""
-
-    @property
-    def parameters(self) -> int:
-        return self.count * self.rows * self.columns
-
-
-def _attention(group: LayerGroup, hidden: int) -> Iterator[Tensor]:
-    n = group.count
-    a = group.attention
-    if isinstance(a, Latent):
-        query = a.heads * (a.nope_dim + a.rope_dim)
-        if a.query_rank is None:
-            yield Tensor("q", "attention", n, query, hidden, "shard", "always", latent=True)
-        else:
-            yield Tensor("q_a", "attention", n, a.query_rank, hidden, "copy", "always", latent=True)
-            yield Tensor("q_norm", "norm", n, a.query_rank, 1, "copy", "always")
-            yield Tensor("q_b", "attention", n, query, a.query_rank, "shard", "always", latent=True)
-        yield Tensor("kv_a", "attention", n, a.kv_rank + a.rope_dim, hidden, "copy", "always", latent=True)
-        yield Tensor("kv_norm", "norm", n, a.kv_rank, 1, "copy", "always")
-        yield Tensor("kv_b", "attention", n, a.heads * (a.nope_dim + a.value_dim), a.kv_rank, "shard",
-            "always",
-                     latent=True)  # fmt: skip
-        yield Tensor("o", "attention", n, hidden, a.heads * a.value_dim, "shard", "always", latent=True)
-        return
-    query, keys, values = a.heads * a.head_dim, a.kv_heads * a.head_dim, a.kv_heads * a.values_dim
-    kv, heads = a.kv_heads, a.heads
-    yield Tensor("q", "attention", n, query, hidden, "shard", "always", kv_heads=kv, query_heads=heads)
-    yield Tensor("k", "attention", n, keys, hidden, "kv", "always", kv_heads=kv, query_heads=heads)
-    if not a.shared_key_value:
-        yield Tensor("v", "attention", n, values, hidden, "kv", "always", kv_heads=kv, query_heads=heads)
-    yield Tensor(
-        "o", "attention", n, hidden, a.heads * a.values_dim, "shard", "always", kv_heads=kv, query_heads=heads
-    )
-    if a.qkv_bias:
-        yield Tensor("q_bias", "attention", n, query, 1, "shard", "always")
-        yield Tensor("kv_bias", "attention", n, keys + values, 1, "kv", "always", kv_heads=a.kv_heads)
-    if a.output_bias:
-        yield Tensor("o_bias", "attention", n, hidden, 1, "copy", "always")
-    if a.qk_norm == "head":
-        yield Tensor("qk_norm", "norm", n, 2 * a.head_dim, 1, "copy", "always")
-    elif a.qk_norm == "full":
-        yield Tensor("qk_norm", "norm", n, query + keys, 1, "copy", "always")
-    if a.sinks:
-        yield Tensor("sinks", "norm", n, a.heads, 1, "shard", "always")
-
-
 def _dense(mlp: Dense, count: int, hidden: int, role: str = "") -> Iterator[Tensor]:
     up = 2 if mlp.gated else 1
     yield Tensor("up", "mlp", count, up * mlp.intermediate, hidden, "shard", "always")
     yield Tensor("down", "mlp", count, hidden, mlp.intermediate, "shard", "always")
     if mlp.bias:
         yield Tensor("mlp_bias", "mlp", count, up * mlp.intermediate + hidden, 1, "shard", "always")
+    if mlp.norm:
+        yield Tensor("mlp_norm", "norm", count, mlp.intermediate, 1, "shard", "always")
 
 
 def _experts(mlp: Moe, count: int, hidden: int) -> Iterator[Tensor]:
@@ -244,8 +205,13 @@ def _experts(mlp: Moe, count: int, hidden: int) -> Iterator[Tensor]:
         yield Tensor("router_bias", "router", count, mlp.experts, 1, "copy", "always")
     if mlp.router_scales:
         yield Tensor("router_scales", "router", count, mlp.router_scales, 1, "copy", "always")
-    yield Tensor("up", "expert", n, up * mlp.intermediate, hidden, "expert", "routed", gates=up)
-    yield Tensor("down", "expert", n, hidden, mlp.intermediate, "expert", "routed")
+    width = mlp.expert_width(hidden)
+    yield Tensor("up", "expert", n, up * mlp.intermediate, width, "expert", "routed", gates=up)
+    yield Tensor("down", "expert", n, width, mlp.intermediate, "expert", "routed")
+    if mlp.latent is not None:
+        yield Tensor("latent", "mlp", 2 * count, mlp.latent, hidden, "copy", "always")
+        if mlp.latent_norm:
+            yield Tensor("latent_norm", "norm", count, mlp.latent, 1, "copy", "always")
     if mlp.bias:
         yield Tensor("expert_bias", "expert", n, up * mlp.intermediate + hidden, 1, "expert", "routed")
     if mlp.shared_intermediate:
@@ -254,6 +220,24 @@ def _experts(mlp: Moe, count: int, hidden: int) -> Iterator[Tensor]:
             yield Tensor("shared_gate", "router", count, 1, hidden, "copy", "always")
     if mlp.dense is not None:
         yield from _dense(mlp.dense, count, hidden)
+
+
+def _layer(group: LayerGroup, hidden: int, sides: int) -> Iterator[Tensor]:
+    n = group.count
+    yield from group.attention.tensors(n, hidden)
+    if group.cross is not None:
+        yield from group.cross.tensors(n, hidden)
+    if isinstance(group.mlp, Moe):
+        yield from _experts(group.mlp, n, hidden)
+    elif isinstance(group.mlp, Dense):
+        yield from _dense(group.mlp, n, hidden)
+    if group.norms:
+        yield Tensor("norm", "norm", n * group.norms * sides, hidden, 1, "copy", "always")
+    if group.scalars:
+        yield Tensor("scalars", "norm", n, group.scalars, 1, "copy", "always")
+    if group.streams:
+        mixes = (2 + group.streams) * group.streams
+        yield Tensor("mix", "norm", 2 * n, mixes * (group.streams * hidden + 1) + 3, 1, "copy", "always")
 
 
 @lru_cache(maxsize=512)
@@ -270,15 +254,7 @@ def tensors(arch: Architecture) -> tuple[Tensor, ...]:
             Tensor("positions", "embedding", 1, arch.learned_positions, hidden, "copy", "lookup", layer=False)
         )
     for group in arch.layers:
-        found.extend(_attention(group, hidden))
-        if isinstance(group.mlp, Moe):
-            found.extend(_experts(group.mlp, group.count, hidden))
-        else:
-            found.extend(_dense(group.mlp, group.count, hidden))
-        if group.norms:
-            found.append(
-                Tensor("norm", "norm", group.count * group.norms * sides, hidden, 1, "copy", "always")
-            )
+        found.extend(_layer(group, hidden, sides))
     if arch.final_norms:
         found.append(
             Tensor("final_norm", "norm", arch.final_norms * sides, hidden, 1, "copy", "always", layer=False)
@@ -287,6 +263,10 @@ def tensors(arch: Architecture) -> tuple[Tensor, ...]:
         found.append(Tensor("head", "head", 1, arch.vocab, hidden, "vocab", "always", layer=False))
     if arch.head_bias:
         found.append(Tensor("head_bias", "norm", 1, arch.vocab, 1, "vocab", "always", layer=False))
+    for part in arch.parts:
+        found.append(
+            Tensor(part.name, part.group, 1, part.rows, part.columns, part.split, part.read, layer=False)
+        )
     for tower in arch.towers:
         found.append(Tensor(tower.name, "tower", 1, tower.parameters, 1, "copy", "never", layer=False))
     return tuple(found)
@@ -295,6 +275,11 @@ def tensors(arch: Architecture) -> tuple[Tensor, ...]:
 def parameter_count(arch: Architecture) -> int:
     """All parameters of the model, towers included: the sum of rows × columns over every tensor."""
     return sum(tensor.parameters for tensor in tensors(arch))
+
+
+def layer_parameters(group: LayerGroup, hidden: int, *, norm_bias: bool = False) -> int:
+    """Parameters of all layers of one group."""
+    return sum(tensor.parameters for tensor in _layer(group, hidden, 2 if norm_bias else 1))
 
 
 def active_parameter_count(arch: Architecture) -> int:
@@ -308,6 +293,6 @@ def active_parameter_count(arch: Architecture) -> int:
             total += tensor.parameters
     for group in arch.layers:
         if isinstance(group.mlp, Moe):
-            one = group.mlp.intermediate * arch.hidden * (3 if group.mlp.gated else 2)
+            one = group.mlp.expert_parameters(arch.hidden)
             total += group.count * group.mlp.experts_per_token * one
     return int(total)

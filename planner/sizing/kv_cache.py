@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
 
-from planner.sizing.architecture import Architecture, Latent
+from planner.sizing.architecture import Absent, Architecture, Grouped, Latent, NotSized
 from planner.sizing.devices import Layout
 from planner.sizing.formats import kv_bits
 from planner.sizing.quantities import Derivation, Term
@@ -117,7 +117,8 @@ def footprint(
 
     MHA/GQA/MQA: kv_heads on the rank × (head_dim + value_head_dim) × bytes a layer; a rank holds at least one
     KV head. MLA: (kv_rank + rope_dim) × bytes a layer on **every** rank, split only by ``dp`` and ``pp``.
-    Layers with a window keep the window where the runtime frees the rest.
+    Layers with a window keep the window where the runtime frees the rest; layers without attention keep
+    nothing. Raises ``NotSized`` for other kinds of layers.
     """
     return _footprint(
         arch,
@@ -157,7 +158,7 @@ def _footprint(
     for group, held_count in zip(arch.layers, held_counts, strict=True):
         count = ceil(group.count / layout.pp)
         a = group.attention
-        if isinstance(a, Latent):
+        if isinstance(a, Latent) and a.indexer is None:
             heads = ceil(a.heads / layout.tp)
             found.append(
                 KvLayers(
@@ -170,6 +171,10 @@ def _footprint(
                 )
             )
             continue
+        if isinstance(a, Absent):
+            continue
+        if not isinstance(a, Grouped) or a.cross or a.indexer is not None or group.cross is not None:
+            raise NotSized(arch.id, arch.not_sized or a.kind)
         held = max(1, ceil(a.kv_heads / layout.tp))
         flops = 2.0 * ceil(a.heads / layout.tp) * (a.head_dim + a.values_dim)
         found.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.sizing.architecture import Architecture, Moe
+from planner.sizing.architecture import Absent, Architecture, Moe
 from planner.sizing.devices import Device, Layout
 from planner.sizing.runtime import Runtime
 from planner.sizing.workload import LlmWorkload
@@ -133,6 +133,8 @@ def mlp_width(arch: Architecture, layout: Layout) -> float:
         if isinstance(mlp, Moe):
             own = mlp.experts_per_token * (3 * mlp.intermediate / layout.tp + arch.hidden)
             own += 3 * mlp.shared_intermediate / layout.tp
+        elif isinstance(mlp, Absent):
+            continue
         else:
             own = (3 if mlp.gated else 2) * mlp.intermediate / layout.tp
         widest = max(widest, own)

@@ -113,7 +113,7 @@ def footprint(arch: Architecture, weights_format: str, layout: Layout) -> Weight
     expert_bytes = 0.0
     if moe is not None:
         share = layout.tp if layout.ep == 1 else max(1, layout.tp // layout.ep)
-        one = moe.intermediate * arch.hidden * (3 if moe.gated else 2)
+        one = moe.expert_parameters(arch.hidden)
         expert_bytes = one / share * _expert_bits(form, arch, fraction) / 8
         flops += 2 * one / layout.tp * moe.experts_per_token * moe_layers * stage_share
     if layout.pp > 1:
