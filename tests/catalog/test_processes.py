@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -80,21 +81,32 @@ def price_list() -> Iterator[str]:
     server.server_close()
 
 
-@pytest.fixture
-def environment(tmp_path: Path, price_list: str) -> dict[str, str]:
-    """A product of its own: empty data folder, Azure at the stand-in, tables and providers in place."""
+def own_environment(folder: Path) -> dict[str, str]:
     own = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "TEST_DATABASE")}
-    own |= {
-        "MITSUMORI_DATA_DIR": str(tmp_path),
+    return own | {
+        "MITSUMORI_DATA_DIR": str(folder),
         "MITSUMORI_MODE": "development",
-        "AZURE_BASE_URL": price_list,
         "DJANGO_SETTINGS_MODULE": "mitsumori.settings",
         "PYTHONPATH": str(ROOT),
     }
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with tables and the provider in place."""
+    folder = tmp_path_factory.mktemp("prepared")
+    own = own_environment(folder)
     manage(own, "migrate", "-v0")
-    python(own, "import django; django.setup(); from catalog.models import Provider; "
-                "Provider.objects.create(slug='azure', name='Azure')")  # fmt: skip
-    return own
+    provider = "from catalog.models import Provider; Provider.objects.create(slug='azure', name='Azure')"
+    python(own, f"import django; django.setup(); {provider}")
+    return folder
+
+
+@pytest.fixture
+def environment(tmp_path: Path, prepared: Path, price_list: str) -> dict[str, str]:
+    """A product of its own, with Azure at the stand-in."""
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
+    return own_environment(tmp_path) | {"AZURE_BASE_URL": price_list}
 
 
 def manage(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
