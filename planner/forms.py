@@ -156,8 +156,8 @@ class WorkbenchForm(forms.Form):
         label=_("Replicas, at least"), path=("replicas_minimum",), default="1", integer=True
     )
     interruptible = ChoiceField(
-        label=_("Interruption"), path=("interruptible",), default="", widget=forms.RadioSelect(),
-        choices=(("", _("as the kind")), ("no", _("not affordable")), ("yes", _("affordable"))),
+        label=_("Interruption"), path=("interruptible",), default="auto", widget=forms.RadioSelect(),
+        choices=(("auto", _("as the kind")), ("no", _("not affordable")), ("yes", _("affordable"))),
         help_text=_("Serving: not affordable. Batch: affordable, it can restart."),
     )  # fmt: skip
     tiers = NamesField(label=_("Terms"), path=("filters", "tiers"), default="on_demand", choices=TIERS)
@@ -304,6 +304,8 @@ class WorkbenchForm(forms.Form):
             if name in (SERVING_ONLY if kind == BATCH else BATCH_ONLY):
                 continue
             if name == "interruptible":
+                if value == "auto":
+                    continue
                 value = value == "yes"
             if isinstance(field, TickField) and not value:
                 continue

@@ -22,7 +22,7 @@
     const pasted = form.elements.config_text;
     if (pasted && pasted.value.trim()) { return; }
     event.preventDefault();
-    window.htmx.trigger(form, "refine");
+    window.htmx.trigger("#refiner", "refine");
     closeSheet();
   });
 
@@ -114,10 +114,10 @@
     cause = (label ? label.textContent : control.name) + ": " + (was && was !== is ? was + " \u2192 " : "") + is;
   });
   document.addEventListener("htmx:beforeRequest", function (event) {
-    if (event.detail.elt.id === "workload") { before = figures() || before; }
+    if (event.detail.elt.id === "refiner") { before = figures() || before; }
   });
   document.addEventListener("htmx:afterSwap", function (event) {
-    if (event.detail.target && event.detail.target.id === "answer" && event.detail.requestConfig.elt.id === "workload") {
+    if (event.detail.target && event.detail.target.id === "answer" && event.detail.requestConfig.elt.id === "refiner") {
       showChange();
       const control = document.activeElement;
       if (control && done.has(control)) { earlier.set(control, done.get(control)); }
