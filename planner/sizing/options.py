@@ -16,7 +16,6 @@ from planner.sizing.runtime import Runtime
 from planner.sizing.serving import ServingPoint
 from planner.sizing.workload import BatchWorkload, ServingWorkload
 
-
 _FIELDS = tuple(item.name for item in fields(ServingPoint))
 
 
@@ -56,30 +55,43 @@ class Desk:
     arch: Architecture
     runtime: Runtime
     need: Need = field(init=False)
-    _tried: dict[tuple[str, float, str, Layout], Option | MemorySplit] = field(default_factory=dict)
+    _tried: dict[tuple[str, float, str, int], Option | MemorySplit] = field(default_factory=dict)
+    _split_as: dict[int, tuple[Layout, dict[str, Any] | None]] = field(default_factory=dict)
+    _lacking: dict[str, dict[str, Any] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.need = Need.of(self.workload)
 
-    def layouts(self, machine: Machine) -> list[Layout]:
-        """Splits within one machine, fewest devices first: by layers or by tensors, as the runtime does."""
+    def layouts(self, machine: Machine) -> list[tuple[Layout, dict[str, Any] | None]]:
+        """Splits within one machine, fewest devices first, each with the rule it breaks.
+
+        By layers or by tensors, as the runtime does.
+        """
         counts = [n for n in range(1, machine.device_count + 1) if machine.device_count % n == 0]
-        if machine.fraction < 1:
-            counts = [1]
-        if self.runtime.name == "llama_cpp":
-            return [Layout(pp=n) for n in counts]
-        return [Layout(tp=n) for n in counts]
+        return [self._layout(n) for n in (counts if machine.fraction == 1 else [1])]
+
+    def _layout(self, devices: int) -> tuple[Layout, dict[str, Any] | None]:
+        if devices not in self._split_as:
+            layout = Layout(pp=devices) if self.runtime.name == "llama_cpp" else Layout(tp=devices)
+            broken = divisibility.violation(self.arch, self.workload.weights_format, layout)
+            self._split_as[devices] = (layout, broken)
+        return self._split_as[devices]
+
+    def _unsupported(self, machine: Machine) -> dict[str, Any] | None:
+        name = machine.device.name
+        if name not in self._lacking:
+            self._lacking[name] = support.refusal(
+                self.runtime, machine.device, self.workload.weights_format, self.workload.kv_format, self.arch
+            )
+        return self._lacking[name]
 
     def options(self, machine: Machine) -> list[Option] | Refusal:
         """Layouts that fit, fewest devices first, or the first rule none passes: support, memory, division.
 
         A layout that fits only without headroom counts where none fits with it.
         """
-        workload, arch = self.workload, self.arch
-        lacking = support.refusal(
-            self.runtime, machine.device, workload.weights_format, workload.kv_format, arch,
-            device_count=machine.device_count,
-        )  # fmt: skip
+        arch = self.arch
+        lacking = self._unsupported(machine)
         if lacking is not None:
             return Refusal("support", lacking)
         if arch.max_position is not None and self.need.maximum_tokens > arch.max_position:
@@ -88,8 +100,7 @@ class Desk:
         found: list[Option] = []
         worst: tuple[Layout, MemorySplit] | None = None
         broken: tuple[Layout, dict[str, Any]] | None = None
-        for layout in self.layouts(machine):
-            violation = divisibility.violation(arch, workload.weights_format, layout)
+        for layout, violation in self.layouts(machine):
             if violation is not None:
                 broken = broken or (layout, violation)
                 continue
@@ -112,7 +123,7 @@ class Desk:
 
     def _option(self, machine: Machine, layout: Layout) -> Option | MemorySplit:
         """The option of this layout, or only its memory where it does not fit."""
-        key = (machine.device.name, machine.fraction, machine.link, layout)
+        key = (machine.device.name, machine.fraction, machine.link, layout.device_count)
         if key not in self._tried:
             split = memory.split(self.arch, self.need, self.runtime, machine.device, layout)
             verdict = memory.verdict(split)
