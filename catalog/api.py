@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
@@ -13,7 +13,7 @@ from django.utils import timezone
 from ninja import Query, Router, Schema
 from pydantic import Field
 
-from catalog.models import ExchangeRate, Offer, OfferQuerySet
+from catalog.models import ExchangeRate, Offer, OfferQuerySet, Price
 
 router = Router(tags=["catalog"])
 
@@ -98,8 +98,7 @@ def prices(request: HttpRequest, wanted: Query[PriceFilter]) -> PricePage:
 
 
 def _row(offer: Offer, rates: dict[str, Decimal]) -> PriceRow:
-    price = offer.current_price
-    assert price is not None  # noqa: S101 - the query asks for offers with a price
+    price = cast(Price, offer.current_price)  # the query asks for offers with a price
     return PriceRow(
         id=offer.pk,
         provider=offer.provider_id,

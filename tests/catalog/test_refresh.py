@@ -355,8 +355,6 @@ def test_an_error_of_ours_closes_the_run_and_keeps_the_prices(
 
 @pytest.mark.django_db(transaction=True)
 def test_eight_refreshes_at_once_ask_the_source_for_one(settings: Any) -> None:
-    if connection.vendor == "sqlite":
-        pytest.skip("tables of an in-memory database lock as a whole; test_processes.py does it with a file")
     Provider.objects.create(slug="azure", name="Microsoft Azure")
     settings.SOURCE_BASE_URLS = {"azure": BASE}
     stand_in = StandIn(many(20), many(30)[20:])
