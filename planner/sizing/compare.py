@@ -9,13 +9,13 @@ import numpy as np
 
 from planner.sizing import bill, memory, nearest, ranking
 from planner.sizing.architecture import Architecture, active_parameter_count, parameter_count
-from planner.sizing.bill import MINOR_UNITS, UnitPrice
+from planner.sizing.bill import UnitPrice
 from planner.sizing.derivations import derive
 from planner.sizing.formats import FORMATS
-from planner.sizing.offers import Integers
 from planner.sizing.options import Refusal
 from planner.sizing.placing import Placement
 from planner.sizing.quantities import Assumption
+from planner.sizing.rejecting import count_rejected, write_rejected, write_rejection
 from planner.sizing.results import (
     BatchRun,
     Bill,
@@ -29,7 +29,6 @@ from planner.sizing.results import (
     Speed,
 )
 from planner.sizing.weighing import (
-    REASONS,
     Setting,
     Weighed,
     rework_of,
@@ -39,8 +38,6 @@ from planner.sizing.weighing import (
 )
 from planner.sizing.workload import BatchWorkload, ServingWorkload
 
-SEARCH_MACHINES = 5
-"""For so many rejected machines what would help is worked out; further ones show the shortfall alone."""
 STALE_DAYS = 180
 """A price older than this is marked and never called the cheapest."""
 SECONDS_PER_HOUR = 3600
@@ -82,7 +79,7 @@ def compare(
         candidates_total=len(rows),
         class_counts=counts,
         rejected=write_rejected(setting, weighed, rejected_limit),
-        rejected_counts=_rejected_counts(weighed),
+        rejected_counts=count_rejected(weighed),
         smallest_change=nearest.smallest_change(setting, weighed)
         if counts["1"] == 0 and len(market)
         else None,
@@ -95,7 +92,7 @@ def one_candidate(setting: Setting, placements: list[Placement | Refusal], row: 
     """One offer with the derivations of its figures, or why it is rejected."""
     weighed = weigh(setting, placements)
     if weighed.reason[row] >= 0:
-        return _rejection(setting, weighed, row, help_=True)
+        return write_rejection(setting, weighed, row, help_=True)
     order = ranking.rank(standing(setting.workload, weighed))
     rank = int(np.flatnonzero(weighed.rows[order] == row)[0]) + 1
     return write_candidate(setting, weighed, row, rank=rank, derivations=True)
@@ -329,7 +326,7 @@ def assumptions(
                     value=device.engine_total_bytes,
                     unit="byte",
                     source=f"assumed: 0.994 x what {device.name} reports, the ratio seen on H100-SXM5",
-                )  # fmt: skip
+                )
             )
     weights = FORMATS[workload.weights_format]
     listed.append(
@@ -356,93 +353,3 @@ def assumptions(
             )
         )
     return tuple(listed)
-
-
-def _rejected_counts(weighed: Weighed) -> dict[str, int]:
-    counts = np.bincount(weighed.reason[weighed.reason >= 0], minlength=len(REASONS))
-    return {name: int(count) for name, count in zip(REASONS, counts, strict=True) if count}
-
-
-def write_rejected(setting: Setting, weighed: Weighed, limit: int | None) -> tuple[Rejection, ...]:
-    """Rejected offers by reason in the order of the filters, each machine once before its other offers, the
-    nearest miss first."""
-    rows = _rejected_rows(weighed)
-    if limit is not None and len(rows) > limit:
-        rows = _fair_share(weighed, rows, limit)
-    helped: set[int] = set()
-    written = []
-    for row in rows:
-        machine = int(weighed.market.machine_index[row])
-        memory_reason = REASONS[weighed.reason[row]] == "memory"
-        help_ = memory_reason and (machine in helped or len(helped) < SEARCH_MACHINES)
-        if help_:
-            helped.add(machine)
-        written.append(_rejection(setting, weighed, int(row), help_=help_))
-    return tuple(written)
-
-
-def _rejected_rows(weighed: Weighed) -> Integers:
-    market = weighed.market
-    rows = np.flatnonzero(weighed.reason >= 0)
-    shortfall = np.zeros(len(weighed.placements))
-    for number, outcome in enumerate(weighed.placements):
-        if isinstance(outcome, Refusal) and outcome.split is not None:
-            split = outcome.split
-            shortfall[number] = max(0, split.needed_bytes - split.usable_bytes) / max(1, split.usable_bytes)
-    missing = shortfall[market.machine_index[rows]] if len(weighed.placements) else np.zeros(len(rows))
-    order = np.lexsort((market.offer_id[rows], missing, weighed.reason[rows]))
-    rows = rows[order]
-    key = weighed.reason[rows].astype(np.int64) * max(1, len(market.machines)) + market.machine_index[rows]
-    _distinct, first = np.unique(key, return_index=True)
-    again = np.ones(len(rows), dtype=np.int64)
-    again[first] = 0
-    return rows[np.lexsort((np.arange(len(rows)), again, weighed.reason[rows]))]
-
-
-def _fair_share(weighed: Weighed, rows: Integers, limit: int) -> Integers:
-    """The first of each reason, so that no reason is crowded out."""
-    reasons, counts = np.unique(weighed.reason[rows], return_counts=True)
-    left = limit
-    kept: list[Integers] = []
-    for position, (reason, count) in enumerate(sorted(zip(reasons, counts, strict=True), key=lambda x: x[1])):
-        share = min(int(count), left // (len(reasons) - position))
-        kept.append(rows[weighed.reason[rows] == reason][:share])
-        left -= share
-    chosen = np.isin(rows, np.concatenate(kept))
-    return rows[chosen]
-
-
-def _rejection(setting: Setting, weighed: Weighed, row: int, *, help_: bool) -> Rejection:
-    market, workload = weighed.market, setting.workload
-    reason = REASONS[weighed.reason[row]]
-    outcome = weighed.placements[market.machine_index[row]]
-    facts = market.facts(row, setting.at.date())
-    detail: dict[str, Any] = {}
-    needed = available = None
-    would_help: tuple[dict[str, Any], ...] = ()
-    if isinstance(outcome, Refusal) and outcome.reason == reason:
-        detail = dict(outcome.detail)
-        if outcome.split is not None:
-            needed, available = outcome.split.needed_bytes, outcome.split.usable_bytes
-        if help_ and outcome.layout is not None:
-            would_help = nearest.what_would_help(setting, outcome, market.machines[market.machine_index[row]])
-    elif reason == "price":
-        got = int(weighed.total_minor[row]) / MINOR_UNITS[weighed.currency]
-        maximum = {"rule": "maximum", "asked": workload.filters.price_per_month_maximum, "got": got}
-        detail = {"rule": "estimated"} if facts.estimated else maximum
-    elif reason == "tier":
-        detail = {"tier": facts.tier, "asked": list(workload.filters.tiers)}
-    elif reason == "currency":
-        detail = {"currency": facts.price_currency, "asked": weighed.currency}
-    elif reason == "interruption":
-        detail = {"tier": facts.tier}
-    elif reason == "region":
-        detail = {"region": facts.region or None, "asked": list(workload.filters.regions)}
-    elif reason == "provider":
-        detail = {"provider": facts.provider, "asked": list(workload.filters.providers)}
-    elif reason in ("include", "exclude"):
-        detail = {"accelerator": facts.accelerator, "asked": list(getattr(workload.filters, reason))}
-    return Rejection(
-        offer=facts, reason=reason, detail=detail, needed_bytes=needed, available_bytes=available,
-        what_would_help=would_help,
-    )  # fmt: skip
