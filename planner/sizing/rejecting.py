@@ -71,7 +71,7 @@ def _fair_share(weighed: Weighed, rows: Integers, limit: int) -> Integers:
     return rows[chosen]
 
 
-def writewrite_rejection(setting: Setting, weighed: Weighed, row: int, *, help_: bool) -> Rejection:
+def write_rejection(setting: Setting, weighed: Weighed, row: int, *, help_: bool) -> Rejection:
     market, workload = weighed.market, setting.workload
     reason = REASONS[weighed.reason[row]]
     outcome = weighed.placements[market.machine_index[row]]
