@@ -83,7 +83,7 @@ FREEDOM_FACTOR: dict[str, float] = {
 FREEDOM_CLASS = 0.15
 """Standard deviation of ln(factor) of a class."""
 
-NOISE = 0.15
+NOISE = 0.25
 """Scale of a residual: ln(predicted ÷ measured) of a good prediction."""
 ROBUST = 1.5
 """Scaled errors beyond this count linearly instead of squared."""
@@ -131,7 +131,7 @@ class Data:
         return Data([self.rows[n] for n in chosen], [self.cases[n] for n in chosen], self.weights[chosen])
 
 
-def data(rows: Sequence[Row], most_per_group: float = 12.0) -> Data:
+def data(rows: Sequence[Row], most_per_group: float = 30.0) -> Data:
     """The rows that count and can be answered. Of each publisher, family and metric all rows together weigh at
     most ``most_per_group``."""
     kept: list[Row] = []

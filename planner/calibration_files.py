@@ -21,20 +21,23 @@ from planner.evaluation.throughput_answers import predictions
 from planner.sizing.constants import Constants
 
 ORIGIN = "fitted on published measurements, see docs/methods.md"
-FITTED_FILE, PREFILL_FILE = "throughput.csv", "throughput_full.csv"
+FITTED_FILE, WHOLE_FILE = "throughput.csv", "throughput_full.csv"
 
 
-def training_rows(folder: Path) -> list[Row]:
-    """The balanced sample, and the prefill rows of the whole collection, which the sample has few of."""
-    sample = read([folder / FITTED_FILE])
-    known = {row.id for row in sample}
-    whole = read([folder / PREFILL_FILE])
-    return sample + [row for row in whole if row.metric == "prefill_tok_s" and row.id not in known]
+def training(folder: Path) -> Data:
+    """The balanced sample, and the prefill rows of the whole collection, which the sample has few of.
+
+    Rows weigh by how many of their publisher, family and metric the whole collection has, so that a sweep of
+    hundreds does not outweigh a table of five.
+    """
+    sample = {row.id for row in read([folder / FITTED_FILE])}
+    whole = data(read([folder / FITTED_FILE, folder / WHOLE_FILE]))
+    return whole.subset(np.array([row.id in sample or row.metric == "prefill_tok_s" for row in whole.rows]))
 
 
 def calibrate(folder: Path) -> dict[str, dict[str, Any]]:
     """Content by file name: the same measurements give the same content."""
-    found = data(training_rows(folder))
+    found = training(folder)
     folds = np.array([NO_FOLD if row.fold is None else row.fold for row in found.rows])
     version = _digest(found)
     without: dict[int, Constants] = {}

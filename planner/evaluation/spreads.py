@@ -12,7 +12,7 @@ from planner.sizing.constants import Spread
 
 Array = NDArray[np.float64]
 
-INSIDE = 0.83
+INSIDE = 0.85
 """A little more than 80 %: what is left out here is publisher and family together, which differ more from one
 another than rows do."""
 ROWS_MINIMUM = 15
