@@ -250,6 +250,7 @@ def _labels() -> dict[str, str]:
         "rank": _("Rank"),
         "offer": _("Offer"),
         "layout": _("Layout"),
+        # xgettext:no-python-format
         "speed": _("At peak load (80 % range)"),
         "price_read": _("Price read on"),
         "asked": _("What was asked"),
@@ -288,6 +289,7 @@ def _method() -> list[str]:
             "arithmetic. Both are multiplied by efficiencies that were fitted on published measurements."
         ),
         _(
+            # xgettext:no-python-format
             "Every predicted figure is a mean with an 80 % range: of ten measurements, about eight fall inside. No "
             "percentile is given."
         ),

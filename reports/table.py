@@ -71,7 +71,9 @@ def heads(sheet: Sheet) -> list[Head]:
         name = header(column)
         middle.append(Head(name, column.title, column.unit))
         if column.estimate is not None:
+            # xgettext:no-python-format
             middle.append(Head(f"{name}_low", _("low end (80 % range)"), column.unit))
+            # xgettext:no-python-format
             middle.append(Head(f"{name}_high", _("high end (80 % range)"), column.unit))
     return [*FIRST, *middle, *LAST]
 
