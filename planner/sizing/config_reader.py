@@ -1,6 +1,7 @@
 """Reads a Hugging Face ``config.json`` into an architecture. The input may be anything: nothing is trusted.
 
-Only numbers and names are read, each within a stated range; unknown keys are ignored and no code is loaded.
+Only numbers and names are read, each within a stated range; no code is loaded. ``understand`` also says which
+keys were left aside although they may shape the model, and which values were assumed.
 """
 
 from __future__ import annotations
@@ -8,19 +9,26 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Any
 
 from planner.sizing.architecture import (
+    Absent,
     Architecture,
     Dense,
     Grouped,
     Latent,
     LayerGroup,
     Moe,
+    Part,
     Tower,
+    layer_parameters,
     parameter_count,
 )
+from planner.sizing.config_hybrids import LAYERS, compressed_layer, nemotron_kinds, nemotron_layer
+from planner.sizing.config_keys import Watched, left_aside
 from planner.sizing.config_text import (
+    FILE_KEYS_MAXIMUM,
     TEXT_BYTES_MAXIMUM,
     ConfigError,
     UnsupportedArchitecture,
@@ -29,10 +37,19 @@ from planner.sizing.config_text import (
     printable,
 )
 from planner.sizing.families import FAMILIES, NOT_COVERED, WRAPPERS, Family
+from planner.sizing.quantities import Frozen
 from planner.sizing.stored_formats import stored_formats
-from planner.sizing.towers import GEMMA4, read_towers
+from planner.sizing.towers import GEMMA4, SOURCE, read_towers, whisper_encoder
 
-__all__ = ["TEXT_BYTES_MAXIMUM", "ConfigError", "UnsupportedArchitecture", "parse", "read"]
+__all__ = [
+    "TEXT_BYTES_MAXIMUM",
+    "ConfigError",
+    "Reading",
+    "UnsupportedArchitecture",
+    "parse",
+    "read",
+    "understand",
+]
 
 PARAMETERS_MAXIMUM = 10**14
 
@@ -49,32 +66,85 @@ LIMITS: dict[str, tuple[int, int]] = {
     "window": (1, 100_000_000),
     "positions": (1, 1_000_000_000),
     "index": (0, 2_000),
+    "shared": (0, 2_000_000),
 }
 """The accepted range of each kind of number."""
+TEXT_KEYS = ("text_config", "llm_config", "language_config")
+NESTED = frozenset({*TEXT_KEYS, "vision_config"})
+NOTED = frozenset({
+    "head_dim", "num_key_value_heads", "intermediate_size", "hidden_size", "num_hidden_layers", "patch_size",
+    "image_size", "projector_input_dim", "projector_output_dim", "vision_output_dim", "intermediate_size_mlp",
+    "type_vocab_size", "step_rank", "max_position_embeddings",
+})  # fmt: skip
+"""Keys whose default is worth telling: it decides how many parameters there are."""
+BESIDE_LATENT = ("num_key_value_heads", "head_dim", "qk_head_dim")
+"""Keys of configs with latent attention that say nothing beside its ranks."""
+
+
+class Assumed(Frozen):
+    """A key that the config does not have, and the value taken instead."""
+
+    key: str
+    value: int
+
+
+class Reading(Frozen):
+    """What was understood of a config: the architecture, what was assumed and what was left aside."""
+
+    architecture: Architecture
+    assumed: tuple[Assumed, ...]
+    left_aside: tuple[str, ...]
+    """Keys that may shape the model and were not read."""
+
+
+def understand(
+    document: str | bytes | Mapping[str, Any], *, name: str = "config", source: str = "config.json"
+) -> Reading:
+    """All that a ``config.json`` says of a model, also of kinds whose memory is not sized yet.
+
+    Raises ``ConfigError`` for anything it cannot be.
+    """
+    config = parse(document) if isinstance(document, str | bytes) else dict(document)
+    check_shape(config, FILE_KEYS_MAXIMUM)
+    reader = _Reader(config, name, source)
+    architecture = reader.architecture()
+    return Reading(
+        architecture=architecture,
+        assumed=tuple(Assumed(key=key, value=value) for key, value in reader.assumed.items()),
+        left_aside=reader.unread + left_aside(*reader.levels()),
+    )
 
 
 def read(
     document: str | bytes | Mapping[str, Any], *, name: str = "config", source: str = "config.json"
 ) -> Architecture:
-    """The architecture that a ``config.json`` describes. Raises ``ConfigError`` for anything it cannot be."""
+    """The architecture that a ``config.json`` describes, if it can be sized.
+
+    Raises ``ConfigError`` for anything it cannot be, ``UnsupportedArchitecture`` for kinds not sized yet.
+    """
     config = parse(document) if isinstance(document, str | bytes) else dict(document)
     check_shape(config)
-    return _Reader(config, name, source).architecture()
+    reader = _Reader(config, name, source)
+    if reader.family.not_sized is not None:
+        raise UnsupportedArchitecture(reader.family_name, reader.family.not_sized)
+    return reader.architecture()
 
 
 class _Reader:
     """One config on its way to an architecture."""
 
     def __init__(self, config: dict[str, Any], name: str, source: str) -> None:
-        self.outer = config
         self.name = name
         self.source = source
-        inner = next(
-            (config[key] for key in ("text_config", "llm_config", "language_config") if key in config), None
-        )
+        inner = next((config[key] for key in TEXT_KEYS if key in config), None)
         if inner is not None and not isinstance(inner, dict):
             raise ConfigError("config_wrong_type", "text_config must be an object", key="text_config")
-        self.config: dict[str, Any] = {**config, **inner} if inner else config
+        self.outer = Watched(config)
+        self.config: dict[str, Any] = Watched({**config, **inner} if inner else config)
+        self.vision = Watched({})
+        self.within_: dict[str, _Reader] = {}
+        self.assumed: dict[str, int] = {}
+        self.unread: tuple[str, ...] = ()
         self.family_name = self._family_name(inner)
         self.family: Family = FAMILIES[self.family_name]
 
@@ -107,8 +177,8 @@ class _Reader:
     # Reading one key, each with its range.
 
     def number(self, kind: str, *keys: str, default: int | None = None, required: bool = True) -> int:
-        for key in keys:
-            value = self.config.get(key)
+        values = [(key, self.config.get(key)) for key in keys]
+        for key, value in values:
             if value is None:
                 continue
             low, high = LIMITS[kind]
@@ -121,6 +191,8 @@ class _Reader:
             return value
         if default is None and required:
             raise ConfigError("config_missing_key", f"{keys[0]} is missing", key=keys[0])
+        if default and keys[0] in NOTED:
+            self.assumed.setdefault(keys[0], default)
         return default if default is not None else 0
 
     def optional(self, kind: str, *keys: str) -> int | None:
@@ -135,47 +207,74 @@ class _Reader:
             raise ConfigError("config_wrong_type", f"{key} must be true or false", key=key)
         return value
 
+    def listed(self, key: str, count: int) -> list[Any] | None:
+        """A list with a value for each of ``count`` layers; None without such a key."""
+        found = self.config.get(key)
+        if found is None:
+            return None
+        if not isinstance(found, list) or len(found) < count:
+            raise ConfigError("config_out_of_range", f"{key} must name {count} layers", key=key, low=count,
+                              high=count)  # fmt: skip
+        return found
+
+    def within(self, key: str) -> _Reader:
+        """The same reader over the object under one key."""
+        if key not in self.within_:
+            found = self.config.get(key)
+            if not isinstance(found, dict):
+                raise ConfigError("config_missing_key", f"{key} is missing", key=key)
+            inner = copy(self)
+            inner.config = Watched(found)
+            self.within_[key] = inner
+        return self.within_[key]
+
+    def levels(self) -> list[Watched]:
+        """Every object that was read, each remembering what of it was."""
+        inner = self.config if isinstance(self.config, Watched) else Watched(self.config)
+        inner.seen |= self.outer.seen | NESTED
+        return [inner, self.vision, *(Watched.of(each.config) for each in self.within_.values())]
+
     def architecture(self) -> Architecture:
         hidden = self.number("hidden", "hidden_size", "n_embd", "d_model", "dim")
-        count = self.number("layers", "num_hidden_layers", "n_layer", "n_layers", "num_layers")
-        heads = self.number("heads", "num_attention_heads", "n_head", "n_heads")
-        attention = [self._attention(index, count, hidden, heads) for index in range(count)]
-        mlps = [self._mlp(index, hidden) for index in range(count)]
-        norms = self.family.norms
-        if self.family_name == "falcon" and self.flag("new_decoder_architecture", False):
-            norms = 2
-        equal = Counter(zip(attention, mlps, strict=True))
-        groups = [
-            LayerGroup(count=times, attention=one, mlp=other, norms=norms)
-            for (one, other), times in equal.items()
-        ]
+        kinds = nemotron_kinds(self) if self.family_name == "nemotron_h" else None
+        count = self._layer_count(len(kinds) if kinds else None)
+        heads = self.number("heads", "num_attention_heads", "n_head", "n_heads", "decoder_attention_heads",
+                            default=1 if "mamba" in self.family_name else None)  # fmt: skip
+        layer = LAYERS.get(self.family_name, _plain_layer)
+        equal = Counter(layer(self, index, count, hidden, heads) for index in range(count))
+        groups = [one.model_copy(update={"count": times}) for one, times in equal.items()]
         positions = 0
         longest = self.optional("positions", "max_position_embeddings", "n_positions", "seq_length",
-            "max_seq_len",
-                                "model_max_length")  # fmt: skip
+                                "max_seq_len", "model_max_length", "max_target_positions")  # fmt: skip
         if self.family.learned_positions:
             positions = (longest or 2048) + self.family.positions_extra
-        quantised = self.config.get("quantization_config") or self.outer.get("quantization_config")
+        quantised = self.config.get("quantization_config")
         dtype = self.config.get("torch_dtype") or self.config.get("dtype")
         stored = stored_formats(quantised, dtype, count)
+        self.unread += (
+            ("quantization_config",) if isinstance(quantised, dict) and not stored.understood else ()
+        )
         arch = Architecture(
             id=self.name,
             family=self.family_name,
             hidden=hidden,
             vocab=self.number("vocab", "vocab_size", "n_vocab"),
-            tied=self.flag("tie_word_embeddings", self.family.tied),
+            tied=self._tied(),
             layers=tuple(groups),
             norm_bias=self.family.norm_bias,
             final_norms=self.family.final_norms,
             head_bias=self.family.head_bias,
             learned_positions=positions,
             towers=self._towers(hidden),
+            parts=self._parts(hidden, groups),
+            draft_parameters=self._draft(hidden, heads, count, groups[-1]),
+            not_sized=self.family.not_sized,
             max_position=longest,
             stored_format=stored.format,
             stored_kv_format=stored.kv_format,
             stored_kept=stored.kept,
             stored_linear_bits=stored.linear_bits,
-            attention_kind=attention_kind(groups),
+            attention_kind=self.family.not_sized or attention_kind(groups),
             source=self.source,
         )
         if parameter_count(arch) > PARAMETERS_MAXIMUM:
@@ -185,21 +284,90 @@ class _Reader:
                               high=LIMITS["layers"][1])  # fmt: skip
         return arch
 
+    def _layer_count(self, default: int | None) -> int:
+        names = ["num_hidden_layers", "n_layer", "n_layers", "num_layers"]
+        if self.family_name == "whisper":
+            names.insert(0, "decoder_layers")  # The other name counts the encoder's.
+        return self.number("layers", *names, default=default)
+
+    def _tied(self) -> bool:
+        if self.config.get("tie_word_embeddings") is None and not self.family.pooler:
+            self.assumed["tie_word_embeddings"] = int(self.family.tied)
+        return self.flag("tie_word_embeddings", self.family.tied)
+
     def _towers(self, hidden: int) -> tuple[Tower, ...]:
+        kind = str(self.outer.get("model_type"))
         if self.family_name == "gemma4_text":
             return (Tower(name="vision_tower", parameters=GEMMA4, source="published parameter counts"),)
+        if self.family_name == "whisper":
+            found = whisper_encoder(self.number, hidden)
+            return (Tower(name="encoder", parameters=found, source=SOURCE),)
         vision = self.outer.get("vision_config")
         if vision is None:
-            return ()
+            # Llama 4's configs may leave the tower to the family's defaults; a text-only class has none.
+            if self.family_name not in ("llama4", "mllama") or "ForConditionalGeneration" not in str(
+                self.outer.get("architectures")
+            ):
+                return ()
+            kind, vision = self.family_name, {}
         if not isinstance(vision, dict):
             raise ConfigError("config_wrong_type", "vision_config must be an object", key="vision_config")
-        kind = self.outer.get("model_type")
-        reader = _Reader.__new__(_Reader)
-        reader.config = vision
+        self.vision = Watched(vision)
+        reader = copy(self)
+        reader.config = self.vision
         number: Callable[..., int] = reader.number
         listed = self.outer.get("vision_feature_layer")
         features = len(listed) if isinstance(listed, list) and listed else 1
-        return read_towers(str(kind), number, vision, hidden, features)
+        return read_towers(kind, number, self.vision, hidden, features)
+
+    def _parts(self, hidden: int, groups: list[LayerGroup]) -> tuple[Part, ...]:
+        """Tensors outside the layers that few families have."""
+        found: list[Part] = []
+        family = self.family
+        if family.pooler:
+            types = self.number("heads", "type_vocab_size", default=2)
+            found += [
+                Part(name="token_types", group="embedding", rows=types, columns=hidden, read="lookup"),
+                Part(name="embedding_norm", group="norm", rows=2 * hidden),
+                Part(name="pooler", group="mlp", rows=hidden, columns=hidden),
+                Part(name="pooler_bias", group="norm", rows=hidden),
+            ]
+        if family.extra_tokens:
+            found.append(
+                Part(name="extra_tokens", group="embedding", rows=family.extra_tokens, columns=hidden,
+                     read="lookup")
+            )  # fmt: skip
+        streams = groups[0].streams
+        if streams:
+            found.append(Part(name="mix_head", group="norm", rows=streams * (streams * hidden + 1) + 1))
+        return tuple(found)
+
+    def _draft(self, hidden: int, heads: int, count: int, last: LayerGroup) -> int:
+        """Parameters of draft layers: each a layer, a matrix that joins two inputs, three norms."""
+        family = self.family
+        if family.draft == "none":
+            return 0
+        layers = self.number("index", "num_nextn_predict_layers", "mtp_num_hidden_layers", required=False)
+        layers = layers or family.draft_default
+        if not layers:
+            return 0
+        groups = [last]
+        edges = 2 * hidden * hidden + 3 * hidden
+        if self.family_name == "nemotron_h":
+            kinds = nemotron_kinds(self, "mtp_hybrid_override_pattern", "mtp_layers_block_type") or []
+            groups = [nemotron_layer(self, kind, hidden, heads) for kind in kinds]
+        elif self.family_name == "deepseek_v4":
+            ratios = self.listed("compress_ratios", count) or []
+            groups = [compressed_layer(self, count, ratios[-1] if len(ratios) > count else 0, hidden, heads)]
+            streams = groups[0].streams
+            edges += streams * (streams * hidden + 1) + 1
+        elif self.family.not_sized == "hybrid-GDN+GQA" or self.family_name == "glm_moe_dsa":
+            # Drafting layers attend fully and index by themselves, whatever the last layer does.
+            groups = [_fullest(self, count, hidden, heads)]
+        if family.draft == "layer_and_vocabulary":
+            edges += 2 * hidden * self.number("vocab", "vocab_size")
+        one = sum(layer_parameters(group.model_copy(update={"count": 1}), hidden) for group in groups)
+        return layers * (one + edges)
 
     def _window(self, index: int, count: int) -> int | None:
         config = self.config
@@ -242,8 +410,10 @@ class _Reader:
             return size if (index + 1) % every else None
         return size
 
-    def _attention(self, index: int, count: int, hidden: int, heads: int) -> Grouped | Latent:
+    def attention(self, index: int, count: int, hidden: int, heads: int) -> Grouped | Latent:
         if self.optional("rank", "kv_lora_rank") is not None:
+            for key in BESIDE_LATENT:
+                self.config.get(key)
             return Latent(
                 heads=heads,
                 query_rank=self.optional("rank", "q_lora_rank"),
@@ -263,8 +433,12 @@ class _Reader:
             kv_heads = self.number("heads", "num_global_key_value_heads", default=kv_heads)
             shared = self.flag("attention_k_eq_v", False)
         value_dim = self.optional("head_dim", "v_head_dim")
-        if window is not None and self.config.get("swa_num_key_value_heads") is not None:
-            kv_heads = self.number("heads", "swa_num_key_value_heads")
+        own = {key: self.config.get(f"swa_{key}") for key in ("num_attention_heads", "num_key_value_heads")}
+        if window is not None and any(value is not None for value in own.values()):
+            heads = self.number("heads", "swa_num_attention_heads", default=heads)
+            kv_heads = self.number("heads", "swa_num_key_value_heads", default=kv_heads)
+            head_dim = self.number("head_dim", "swa_head_dim", default=head_dim)
+            value_dim = self.optional("head_dim", "swa_v_head_dim") or value_dim
         if kv_heads > heads or heads % kv_heads:
             raise ConfigError("config_out_of_range",
                 f"num_key_value_heads must divide the {heads} attention heads",
@@ -279,6 +453,9 @@ class _Reader:
         qk_norm = family.qk_norm
         if self.flag("use_qk_norm", False) and qk_norm == "none":
             qk_norm = "head"
+        said = self.config.get("qk_norm_type")
+        if qk_norm != "none" and said in ("per_head", "per_layer"):
+            qk_norm = "head" if said == "per_head" else "full"
         output = family.output_bias
         if isinstance(both, bool) and self.family_name in (
             "llama",
@@ -293,6 +470,7 @@ class _Reader:
             heads=heads, kv_heads=kv_heads, head_dim=head_dim, window=window,
             value_head_dim=value_dim if value_dim not in (None, head_dim) else None,
             qkv_bias=plain_bias, output_bias=output, qk_norm=qk_norm, sinks=sinks, shared_key_value=shared,
+            output_norm=family.attention_output_norm,
         )  # fmt: skip
 
     def _kv_heads(self, heads: int) -> int:
@@ -302,7 +480,7 @@ class _Reader:
             return 1 if self.flag("multi_query", True) else heads
         return self.number("heads", "num_key_value_heads", "num_kv_heads", default=heads)
 
-    def _dense(self, hidden: int, width: int | None = None) -> Dense:
+    def dense(self, hidden: int, width: int | None = None) -> Dense:
         family = self.family
         if width is None:
             factor = family.intermediate_factor
@@ -311,25 +489,29 @@ class _Reader:
             if family.halved_intermediate:
                 width = max(1, width // 2)
         bias = self.flag("mlp_bias", self.flag("use_bias", family.mlp_bias))
-        return Dense(intermediate=width, gated=family.gated, bias=bias)
+        return Dense(intermediate=width, gated=family.gated, bias=bias, norm=family.mlp_norm)
 
-    def _mlp(self, index: int, hidden: int) -> Dense | Moe:
+    def mlp(self, index: int, hidden: int) -> Dense | Moe:
         experts = self.optional("experts", "n_routed_experts", "num_local_experts", "num_experts",
                                 "moe_num_experts")  # fmt: skip
         if experts is None or (experts == 1 and self.family_name != "mixtral"):
-            return self._dense(hidden)
+            return self.dense(hidden)
         if index < self.number("index", "first_k_dense_replace", default=0):
-            return self._dense(hidden)
+            return self.dense(hidden)
         only = self.config.get("mlp_only_layers")
         step = self.number("index", "decoder_sparse_step", default=1) or 1
         if (isinstance(only, list) and index in only) or (index + 1) % step:
-            return self._dense(hidden)
+            return self.dense(hidden)
+        kinds = self.config.get("mlp_layer_types")
+        if isinstance(kinds, list) and len(kinds) > index and kinds[index] == "dense":
+            return self.dense(hidden)
         freq = self.config.get("moe_layer_freq")
         if isinstance(freq, list) and len(freq) > index and not freq[index]:
-            return self._dense(hidden)
+            return self.dense(hidden)
         width = self.number("intermediate", "moe_intermediate_size", "intermediate_size")
         shared = self.number("experts", "n_shared_experts", "num_shared_experts", default=0)
-        shared_width = self.number("intermediate", "shared_expert_intermediate_size", default=0)
+        shared_width = self.number("shared", "shared_expert_intermediate_size", "share_expert_dim",
+                                   "shared_intermediate_size", required=False)  # fmt: skip
         per_token = self.number("experts", "num_experts_per_tok", "experts_per_token",
             "num_experts_per_token",
                                 "top_k_experts", "moe_top_k")  # fmt: skip
@@ -341,19 +523,37 @@ class _Reader:
             experts=experts, experts_per_token=per_token, intermediate=width, gated=family.gated,
             bias=family.moe_bias, shared_intermediate=shared_width or shared * width,
             shared_gate=family.shared_gate,
-            router_bias=family.router_bias,
+            router_bias=self.flag("use_routing_bias", self.flag("use_moe_router_bias", family.router_bias)),
             router_scales=(hidden + experts) if family.router_scales_hidden else 0,
-            dense=self._dense(hidden) if family.experts_beside_dense else None,
+            dense=self.dense(hidden) if family.experts_beside_dense else None,
         )  # fmt: skip
+
+
+def _plain_layer(reader: _Reader, index: int, count: int, hidden: int, heads: int) -> LayerGroup:
+    """A layer of one attention and one MLP."""
+    norms = reader.family.norms
+    if reader.family_name == "falcon" and reader.flag("new_decoder_architecture", False):
+        norms = 2
+    attention = reader.attention(index, count, hidden, heads)
+    return LayerGroup(count=1, attention=attention, mlp=reader.mlp(index, hidden), norms=norms)
+
+
+def _fullest(reader: _Reader, count: int, hidden: int, heads: int) -> LayerGroup:
+    """The largest kind of layer that attends to all tokens."""
+    layers = [LAYERS[reader.family_name](reader, index, count, hidden, heads) for index in range(count)]
+    attending = [layer for layer in layers if isinstance(layer.attention, Grouped | Latent)]
+    return max(attending or layers, key=lambda layer: layer_parameters(layer, hidden))
 
 
 def attention_kind(groups: list[LayerGroup]) -> str:
     """MHA, GQA, MQA or MLA, with SWA where layers have a window."""
-    first = groups[0].attention
-    if isinstance(first, Latent):
-        return "MLA"
+    mixers = [group.attention for group in groups if not isinstance(group.attention, Absent)]
+    grouped = [mixer for mixer in mixers if isinstance(mixer, Grouped)]
+    if not grouped:
+        return "MLA" if mixers else "none"
+    first = grouped[0]
     kind = "MQA" if first.kv_heads == 1 else "MHA" if first.kv_heads == first.heads else "GQA"
-    windows = {group.attention.window is not None for group in groups}
+    windows = {mixer.window is not None for mixer in grouped}
     if windows == {True}:
         return f"{kind}+SWA"
     return f"{kind}+SWA-hybrid" if windows == {True, False} else kind

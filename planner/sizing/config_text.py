@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any, NoReturn
+from typing import Any
 
 from planner.sizing.architecture import ModelError
 
 TEXT_BYTES_MAXIMUM = 64 * 1024
+"""Of a text that somebody pastes."""
+FILE_BYTES_MAXIMUM = 4 * 1024 * 1024
+"""Of a file: quantised checkpoints list every module in their config."""
 DEPTH_MAXIMUM = 32
 KEYS_MAXIMUM = 5_000
+FILE_KEYS_MAXIMUM = 200_000
+NOT_FINITE_ALLOWED = "time_step_limit"
+"""Published configs of Mamba-2 models hold Infinity here: no limit, read as null."""
 
 
 class ConfigError(ModelError):
@@ -31,12 +37,12 @@ class UnsupportedArchitecture(ConfigError):
         super().__init__("unsupported_architecture", f"{name}: {said}", name=name, kind=kind)
 
 
-def parse(document: str | bytes) -> dict[str, Any]:
+def parse(document: str | bytes, bytes_maximum: int = TEXT_BYTES_MAXIMUM) -> dict[str, Any]:
     """The JSON object in this text. Raises ``ConfigError`` where it is too large, too deep or no JSON
     object."""
-    if len(document) > TEXT_BYTES_MAXIMUM:
-        raise ConfigError("config_too_large", f"config.json is larger than {TEXT_BYTES_MAXIMUM} bytes",
-                          bytes_maximum=TEXT_BYTES_MAXIMUM)  # fmt: skip
+    if len(document) > bytes_maximum:
+        raise ConfigError("config_too_large", f"config.json is larger than {bytes_maximum} bytes",
+                          bytes_maximum=bytes_maximum)  # fmt: skip
     if isinstance(document, bytes):
         try:
             document = document.decode("utf-8-sig")
@@ -47,13 +53,14 @@ def parse(document: str | bytes) -> dict[str, Any]:
         raise ConfigError("config_too_deep", f"config.json is nested deeper than {DEPTH_MAXIMUM} levels",
                           depth_maximum=DEPTH_MAXIMUM)  # fmt: skip
     try:
-        found = json.loads(document, parse_constant=_no_constant, object_pairs_hook=_without_doubles)
+        found = json.loads(document, parse_constant=_Constant, object_pairs_hook=_without_doubles)
     except ConfigError:
         raise
     except (ValueError, RecursionError):
         raise ConfigError("config_not_json", "config.json is not valid JSON") from None
     if not isinstance(found, dict):
         raise ConfigError("config_not_object", "config.json must be a JSON object")
+    _refuse_constants(found)
     return found
 
 
@@ -69,8 +76,24 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def _no_constant(text: str) -> NoReturn:
-    raise ConfigError("config_not_finite", f"config.json holds {text}, which is no number", value=text)
+class _Constant(str):
+    """``NaN``, ``Infinity`` or ``-Infinity``, which JSON does not have."""
+
+    __slots__ = ()
+
+
+def _refuse_constants(document: object) -> None:
+    stack = [document]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, _Constant):
+            raise ConfigError(
+                "config_not_finite", f"config.json holds {value}, which is no number", value=str(value)
+            )
+        if isinstance(value, dict):
+            stack.extend(value.values())
+        elif isinstance(value, list):
+            stack.extend(value)
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -81,6 +104,8 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise ConfigError(
                 "config_duplicate_key", f"config.json has the key {repeated} twice", key=repeated
             )
+        if key == NOT_FINITE_ALLOWED and isinstance(value, list):
+            value = [None if isinstance(item, _Constant) else item for item in value]
         found[key] = value
     return found
 
@@ -90,7 +115,7 @@ def printable(text: str) -> str:
     return re.sub(r"[^\w.\-/ ]", "?", text[:60], flags=re.ASCII)
 
 
-def check_shape(config: object) -> None:
+def check_shape(config: object, keys_maximum: int = KEYS_MAXIMUM) -> None:
     """Bound what may be walked: depth, number of keys, finite numbers. Raises ``ConfigError``."""
     if not isinstance(config, dict):
         raise ConfigError("config_not_object", "config.json must be a JSON object")
@@ -111,7 +136,7 @@ def check_shape(config: object) -> None:
         elif isinstance(value, list | tuple):
             children = list(value)
         seen += len(children)
-        if seen > KEYS_MAXIMUM:
-            raise ConfigError("config_too_large", f"config.json has more than {KEYS_MAXIMUM} values",
-                              keys_maximum=KEYS_MAXIMUM)  # fmt: skip
+        if seen > keys_maximum:
+            raise ConfigError("config_too_large", f"config.json has more than {keys_maximum} values",
+                              keys_maximum=keys_maximum)  # fmt: skip
         stack.extend((child, depth + 1) for child in children)

@@ -38,6 +38,18 @@ class Family(Frozen):
     """Every n-th layer is global, where the config only gives the window."""
     window_unless: str | None = None
     """The config key that must be true for a window to hold."""
+    attention_output_norm: bool = False
+    mlp_norm: bool = False
+    pooler: bool = False
+    """An encoder: token types, a norm of the embeddings and a pooler; no head."""
+    extra_tokens: int = 0
+    """Rows of the embedding beyond the vocabulary."""
+    draft: Literal["none", "layer", "layer_and_vocabulary"] = "none"
+    """What the checkpoint holds for drafting tokens: layers, or layers with a copy of embedding and head."""
+    draft_default: int = 0
+    """Draft layers where the config does not count them."""
+    not_sized: str | None = None
+    """The kind of its layers, where parameters are counted but memory of a sequence is not yet."""
 
 
 FAMILIES: dict[str, Family] = {
@@ -84,15 +96,44 @@ FAMILIES: dict[str, Family] = {
     "qwen3": Family(qk_norm="head", window_unless="use_sliding_window"),
     "qwen3_moe": Family(qk_norm="head", window_unless="use_sliding_window"),
     "glm4": Family(norms=4),
-    "glm4_moe": Family(router_bias=True),
+    "glm4_moe": Family(router_bias=True, draft="layer_and_vocabulary"),
     "deepseek_v2": Family(),
-    "deepseek_v3": Family(router_bias=True),
-    "kimi_k2": Family(router_bias=True),
+    "deepseek_v3": Family(router_bias=True, draft="layer_and_vocabulary"),
+    "kimi_k2": Family(router_bias=True, draft="layer_and_vocabulary"),
     "minimax_m2": Family(qk_norm="full", router_bias=True),
-    "mimo": Family(qkv_bias=True, window_unless="use_sliding_window"),
+    "mimo": Family(qkv_bias=True, window_unless="use_sliding_window", draft="layer"),
     "mimo_v2_flash": Family(router_bias=True),
     "gpt_oss": Family(qkv_bias=True, output_bias=True, sinks=True, moe_bias=True, router_bias=True,
     window_every=2),
+    "bitnet": Family(tied=True, attention_output_norm=True, mlp_norm=True),
+    "nemotron_nas": Family(),
+    "step3p7": Family(qk_norm="head", router_bias=True),
+    "minimax_m3": Family(qk_norm="head", router_bias=True, not_sized="GQA+sparse-indexer"),
+    "llama4": Family(not_sized="GQA+chunked-local"),
+    "mllama": Family(extra_tokens=8, not_sized="GQA+cross-attention"),
+    "deepseek_v32": Family(router_bias=True, draft="layer_and_vocabulary",
+                           not_sized="MLA+sparse-indexer(DSA)"),
+    "glm_moe_dsa": Family(router_bias=True, draft="layer", not_sized="MLA+sparse-indexer(DSA)"),
+    "deepseek_v4": Family(router_bias=True, draft="layer", not_sized="compressed-sparse(CSA/HCA)+SWA"),
+    "qwen3_next": Family(qk_norm="head", shared_gate=True, draft="layer", draft_default=1,
+                         not_sized="hybrid-GDN+GQA"),
+    "qwen3_5": Family(qk_norm="head", draft="layer", not_sized="hybrid-GDN+GQA"),
+    "qwen3_5_moe": Family(qk_norm="head", shared_gate=True, draft="layer", not_sized="hybrid-GDN+GQA"),
+    "kimi_linear": Family(router_bias=True, not_sized="hybrid-linear(KDA)+MLA"),
+    "nemotron_h": Family(gated=False, draft="layer", not_sized="hybrid-Mamba2+GQA"),
+    "bamba": Family(not_sized="hybrid-Mamba2+GQA"),
+    "granitemoehybrid": Family(tied=True, not_sized="hybrid-Mamba2+GQA"),
+    "jamba": Family(not_sized="hybrid-Mamba1+GQA"),
+    "mamba": Family(tied=True, not_sized="SSM (no KV cache)"),
+    "falcon_mamba": Family(not_sized="SSM (no KV cache)"),
+    "mamba2": Family(not_sized="SSM (no KV cache)"),
+    "whisper": Family(qkv_bias=True, output_bias=True, norm_bias=True, gated=False, mlp_bias=True, tied=True,
+                      learned_positions=True, not_sized="encoder-decoder MHA (self+cross)"),
+    "bert": Family(qkv_bias=True, output_bias=True, norm_bias=True, gated=False, mlp_bias=True, tied=True,
+                   final_norms=0, learned_positions=True, pooler=True, not_sized="encoder (no KV cache)"),
+    "xlm_roberta": Family(qkv_bias=True, output_bias=True, norm_bias=True, gated=False, mlp_bias=True,
+                          tied=True, final_norms=0, learned_positions=True, pooler=True,
+                          not_sized="encoder (no KV cache)"),
 }  # fmt: skip
 """Families whose tensors are known one by one."""
 
@@ -105,6 +146,16 @@ WRAPPERS: dict[str, str] = {
     "llava_next": "llama",
     "kimi_vl": "deepseek_v3",
     "kimi_k25": "deepseek_v3",
+    "minimax_m3_vl": "minimax_m3",
+    "kimi_k3": "kimi_linear",
+    "llama4_text": "llama4",
+    "mllama_text_model": "mllama",
+    "qwen3_5_text": "qwen3_5",
+    "qwen3_5_moe_text": "qwen3_5_moe",
+    "nemotron-nas": "nemotron_nas",
+    "decilm": "nemotron_nas",
+    "xlm-roberta": "xlm_roberta",
+    "roberta": "xlm_roberta",
     "qwen3_vl": "qwen3",
     "qwen3_vl_text": "qwen3",
     "qwen3_vl_moe": "qwen3_moe",
@@ -117,35 +168,12 @@ WRAPPERS: dict[str, str] = {
 """Types that hold a language model of another family in ``text_config`` or are named after one."""
 
 NOT_COVERED: dict[str, str] = {
-    "llama4": "GQA+chunked-local",
-    "llama4_text": "GQA+chunked-local",
-    "mllama": "GQA+cross-attention",
-    "deepseek_v32": "MLA+sparse-indexer(DSA)",
-    "deepseek_v4": "compressed-sparse(CSA/HCA)+SWA",
-    "glm_moe_dsa": "MLA+sparse-indexer(DSA)",
-    "qwen3_next": "hybrid-GDN+GQA",
-    "qwen3_5": "hybrid-GDN+GQA",
-    "qwen3_5_moe": "hybrid-GDN+GQA",
-    "kimi_linear": "hybrid-linear(KDA)+MLA",
-    "jamba": "hybrid-Mamba1+GQA",
-    "bamba": "hybrid-Mamba2+GQA",
-    "nemotron_h": "hybrid-Mamba2+GQA",
-    "granitemoehybrid": "hybrid-Mamba2+GQA",
     "falcon_h1": "hybrid-Mamba2+GQA",
     "zamba2": "hybrid-Mamba2+GQA",
-    "nemotron-nas": "GQA (NAS)",
-    "decilm": "GQA (NAS)",
-    "mamba": "SSM (no KV cache)",
-    "mamba2": "SSM (no KV cache)",
-    "falcon_mamba": "SSM (no KV cache)",
-    "rwkv": "SSM (no KV cache)",
     "minimax": "hybrid-linear+GQA",
-    "whisper": "encoder-decoder MHA (self+cross)",
+    "rwkv": "SSM (no KV cache)",
     "t5": "encoder-decoder MHA (self+cross)",
     "bart": "encoder-decoder MHA (self+cross)",
-    "bert": "encoder (no KV cache)",
-    "roberta": "encoder (no KV cache)",
-    "xlm-roberta": "encoder (no KV cache)",
     "modernbert": "encoder (no KV cache)",
 }
-"""Types that are known by name, whose attention kind cannot be sized yet."""
+"""Types that are known by name, whose tensors are not."""

@@ -19,6 +19,8 @@ class Stored(NamedTuple):
     kv_format: str | None = None
     kept: tuple[Group, ...] = ()
     linear_bits: float | None = None
+    understood: bool = True
+    """False where a quantisation is declared that no format here stands for (several formats mixed)."""
 
 
 def stored_formats(quantised: object, dtype: object, layer_count: int) -> Stored:
@@ -30,7 +32,7 @@ def stored_formats(quantised: object, dtype: object, layer_count: int) -> Stored
     kv = quantised.get("kv_cache_scheme") or quantised.get("kv_cache_quant_algo")
     kv_format = "fp8" if isinstance(kv, dict) or (isinstance(kv, str) and kv.lower() == "fp8") else None
     if name is None:
-        return Stored(plain, kv_format)
+        return Stored(plain, kv_format, understood=False)
     return Stored(name, kv_format, _kept(quantised, layer_count), bits)
 
 
@@ -38,6 +40,8 @@ def _format(quantised: dict[str, Any]) -> tuple[str | None, float | None]:
     method = str(quantised.get("quant_method") or "").lower()[:40]
     algorithm = str(quantised.get("quant_algo") or "").lower()[:40]
     bits = quantised.get("bits")
+    if algorithm == "mixed_precision":
+        return None, None
     if method == "awq":
         return "int4_awq", _int4_bits(quantised.get("group_size"), zero_points=True)
     if method in ("gptq", "auto-round", "auto_round"):
@@ -75,7 +79,8 @@ def _compressed(quantised: dict[str, Any]) -> tuple[str | None, float | None]:
     kind = scheme.get("type")
     if scheme.get("num_bits") == 4:
         if kind == "float":
-            return "nvfp4", None
+            said = f"{quantised.get('format')} {first.get('format') if isinstance(first, dict) else ''}"
+            return ("mxfp4" if "mxfp4" in said else "nvfp4"), None
         return "int4_gptq", _int4_bits(scheme.get("group_size"), zero_points=scheme.get("symmetric") is False)
     return ("fp8" if kind == "float" else "int8"), None
 
