@@ -152,9 +152,7 @@ class WorkbenchForm(forms.Form):
         label=_("Days a month"), path=("schedule", "days_per_month"), default="30.4167", unit=_("d")
     )
     starts = NumberField(label=_("Starts a day"), path=("schedule", "starts_per_day"), default="1")
-    replicas = NumberField(
-        label=_("Replicas, at least"), path=("replicas_minimum",), default="1", integer=True
-    )
+    replicas = NumberField(label=_("Min. replicas"), path=("replicas_minimum",), default="1", integer=True)
     interruptible = ChoiceField(
         label=_("Interruption"), path=("interruptible",), default="auto", widget=forms.RadioSelect(),
         choices=(("auto", _("as the kind")), ("no", _("not affordable")), ("yes", _("affordable"))),

@@ -232,6 +232,8 @@ class Answer:
     """meets, misses, tight or nothing: how the headline is marked."""
     columns: tuple[Column, ...]
     rows: tuple[CandidateView, ...]
+    best: CandidateView | None
+    """The first of the ranking: what headline and strip speak of."""
     rejected: tuple[RejectedGroup, ...]
     change: str = ""
     why: str = ""
@@ -261,10 +263,6 @@ class Answer:
         return f"{name}, {wording.word('kind', self.comparison.kind)}"
 
     @property
-    def best(self) -> CandidateView | None:
-        return self.rows[0] if self.rows else None
-
-    @property
     def rejected_total(self) -> int:
         return sum(self.comparison.rejected_counts.values())
 
@@ -274,13 +272,13 @@ def answer(
     *,
     column_keys: Iterable[str] = (),
     language: str,
-    is_ranked: bool = True,
+    best: Candidate | None = None,
     objective: str = "cost",
 ) -> Answer:
-    """``is_ranked``: the rows are the beginning of the ranking, not another page or order of it."""
+    """``best`` is the first of the ranking where the rows are another page or order of it."""
     columns = chosen(comparison.kind, column_keys)
     rows = tuple(candidate_view(item, columns, language=language) for item in comparison.candidates)
-    first = comparison.candidates[0] if comparison.candidates else None
+    first = best or (comparison.candidates[0] if comparison.candidates else None)
     state, headline = _headline(comparison, first)
     return Answer(
         comparison=comparison,
@@ -289,9 +287,10 @@ def answer(
         state=state,
         columns=columns,
         rows=rows,
+        best=candidate_view(first, (), language=language) if first else None,
         rejected=rejected_groups(comparison, language=language),
         change=_smallest_change(comparison),
-        why=_why(rows, objective) if is_ranked else "",
+        why=_why(rows, objective) if best is None else "",
     )
 
 

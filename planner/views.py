@@ -179,13 +179,13 @@ def _answer(form: WorkbenchForm, at: datetime) -> dict[str, Any] | None:
     except ModelError as refused:
         form.add_error("model", model_message(refused))
         return None
-    keys = form.cleaned_data.get("columns") or ()
-    language = get_language() or "en"
+    is_ranked = page == 1 and not sort
+    ranked = comparison if is_ranked else services.compare(workload, at=at, limit=1, rejected_limit=0)
     view = presenters.answer(
         comparison,
-        column_keys=keys,
-        language=language,
-        is_ranked=page == 1 and not sort,
+        column_keys=form.cleaned_data.get("columns") or (),
+        language=get_language() or "en",
+        best=None if is_ranked or not ranked.candidates else ranked.candidates[0],
         objective=workload.objective,
     )
     first = (page - 1) * ROWS_PER_PAGE + 1
@@ -293,7 +293,7 @@ def models(request: HttpRequest) -> HttpResponse:
                 architectures.counted_parameters(entry),
                 entry.attention_kind,
                 entry.licence,
-                is_sized=entry.architecture is not None,
+                is_sized=entry.not_sized is None,
             ),
         }
         for entry in found

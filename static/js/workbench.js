@@ -119,6 +119,9 @@
   document.addEventListener("htmx:afterSwap", function (event) {
     if (event.detail.target && event.detail.target.id === "answer" && event.detail.requestConfig.elt.id === "refiner") {
       showChange();
+      const headline = document.querySelector("#answer h1");
+      const announced = document.getElementById("announced");
+      if (headline && announced) { announced.textContent = headline.textContent; }
       const control = document.activeElement;
       if (control && done.has(control)) { earlier.set(control, done.get(control)); }
     }
@@ -131,6 +134,8 @@
   document.addEventListener("click", function (event) {
     if (event.target.closest("[data-sheet-open]")) {
       sheet().classList.add("is-open");
+      const strip = document.getElementById("strip");
+      if (strip) { strip.scrollIntoView({ block: "start" }); }
       const first = sheet().querySelector("input:not([type=hidden]), select");
       if (first) { first.focus({ preventScroll: true }); }
     } else if (event.target.closest(".refused-fields a")) {

@@ -168,6 +168,20 @@ def test_a_table_can_be_sorted_and_its_columns_chosen_by_link(client: Client) ->
     assert 'data-label="Bandwidth (GB/s)"' not in page
 
 
+@pytest.mark.parametrize("query", ["sort=-total", "sort=bandwidth", "page=2"])
+def test_another_order_or_page_keeps_the_headline(client: Client, query: str) -> None:
+    first = client.get(WORKBENCH).content.decode()
+    other = client.get(f"{WORKBENCH}?{query}").content.decode()
+    headline = "Fits on one L40S, and meets every target at peak"
+    assert headline in first
+    assert headline in other
+
+
+def test_a_page_beyond_the_end_leads_back(client: Client) -> None:
+    page = client.get(WORKBENCH, {"page": "7"}).content.decode()
+    assert "beyond its end" in page
+
+
 def test_the_number_of_queries_is_constant(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
