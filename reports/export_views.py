@@ -12,6 +12,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
 from accounts.access import signed_in
+from mitsumori.refusals import refusal
 from reports import asked, exports, services, sheets
 from reports.exports import Export
 from reports.models import PlanVersion
@@ -83,6 +84,6 @@ def draft_export(request: HttpRequest, fmt: str) -> HttpResponse:
         message = _(
             "This address describes no workload: open it in the workbench and mend what is marked there."
         )
-        return HttpResponse(message, content_type="text/plain; charset=utf-8", status=UNREADABLE)
+        return refusal(request, UNREADABLE, message)
     sheet = sheets.of_draft(_("Draft"), [(question, comparison)])
     return _answer(lambda language: exports.make(sheet, fmt, language))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -95,9 +95,7 @@ class SaveForm(WordsForm):
 
     def __init__(self, *args: Any, teams: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        field = self.fields["team"]
-        assert isinstance(field, forms.ModelChoiceField)  # noqa: S101 - tells the type checker, checks no input
-        field.queryset = teams
+        cast(forms.ModelChoiceField[Team], self.fields["team"]).queryset = teams
 
 
 class BaseNumberField(forms.IntegerField):
