@@ -124,6 +124,7 @@ class Market:
     facts: Callable[[int, date], OfferFacts]
     not_comparable_count: int = 0
     _shown: dict[str, Integers] = field(default_factory=dict)
+    _alike: dict[bool, tuple[Integers, Integers, Integers]] = field(default_factory=dict)
     _tie_rank: Integers | None = None
     _position: dict[int, int] | None = None
 
@@ -156,6 +157,19 @@ class Market:
                 shown[rows] = np.array(converted, dtype=np.int64)[inverse]
             self._shown[currency] = shown
         return self._shown[currency]
+
+    def billed_alike(self, *, by_machine: bool) -> tuple[Integers, Integers, Integers]:
+        """Groups of offers with the same billed hours: their keys, a row of each, and the group of every offer.
+
+        Terms and tier decide; for jobs the machine too, for it decides how long they run.
+        """
+        if by_machine not in self._alike:
+            key = self.terms_index * max(1, len(self.tiers)) + self.tier_index
+            if by_machine:
+                key = key * max(1, len(self.machines)) + self.machine_index
+            distinct, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+            self._alike[by_machine] = (distinct, first, inverse)
+        return self._alike[by_machine]
 
     def tie_rank(self) -> Integers:
         """Position of each offer by what breaks ties and never changes: more bandwidth, more memory, more RAM,

@@ -63,14 +63,37 @@ def rank(standing: Standing, offset: int = 0, limit: int | None = None) -> Integ
     Only the bands that reach into the page are sorted inside.
     """
     effective = standing.effective_tenths()
-    order = np.lexsort((standing.tie_rank, effective, standing.objective, standing.class_))
-    end = len(order) if limit is None else min(len(order), offset + limit)
+    end = len(effective) if limit is None else min(len(effective), offset + limit)
+    if end <= offset:
+        return np.zeros(0, dtype=np.int64)
+    reach = _reach(standing, effective, end)
+    keys = (standing.tie_rank, effective, standing.objective, standing.class_)
+    order = reach[np.lexsort(tuple(key[reach] for key in keys))]
     for start, stop in _bands(standing, effective, order, end):
         if stop > offset and stop - start > 1:
             band = order[start:stop]
             inside = np.lexsort((standing.tie_rank[band], standing.gpus_per_replica[band]))
             order[start:stop] = band[inside]
     return order[offset:end]
+
+
+def _reach(standing: Standing, effective: Integers, end: int) -> Integers:
+    """Candidates that can stand among the first ``end``: sorting a large catalog for one page would be waste.
+
+    Where cost alone decides, these are the lower classes and, of the class where the page ends, totals up to
+    the end of the last band: 2 % above the one that is ``end``-th.
+    """
+    if end >= len(effective) or standing.objective.any():
+        return np.arange(len(effective), dtype=np.int64)
+    class_, left = int(standing.class_.min()), end
+    while (count := int(np.count_nonzero(standing.class_ == class_))) < left:
+        left -= count
+        class_ += 1
+    own = standing.class_ == class_
+    last = int(np.partition(effective[own], left - 1)[left - 1])
+    return np.flatnonzero(
+        (standing.class_ < class_) | (own & (effective <= last + last * BAND_PERCENT // 100))
+    )
 
 
 def _bands(standing: Standing, effective: Integers, order: Integers, end: int) -> Iterator[tuple[int, int]]:

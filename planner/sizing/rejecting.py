@@ -10,14 +10,19 @@ from planner.sizing import nearest
 from planner.sizing.bill import MINOR_UNITS
 from planner.sizing.offers import Integers
 from planner.sizing.options import Refusal
+from planner.sizing.ranking import Floats
 from planner.sizing.results import Rejection
 from planner.sizing.weighing import REASONS, Setting, Weighed
 
 SEARCH_MACHINES = 5
 """For so many rejected machines what would help is worked out; further ones show the shortfall alone."""
 
+UINT16_VALUES = 2**16
+"""Below this many values NumPy sorts small integers by radix, in linear time."""
+
 
 def count_rejected(weighed: Weighed) -> dict[str, int]:
+    """How many offers each reason rejects."""
     counts = np.bincount(weighed.reason[weighed.reason >= 0], minlength=len(REASONS))
     return {name: int(count) for name, count in zip(REASONS, counts, strict=True) if count}
 
@@ -41,21 +46,37 @@ def write_rejected(setting: Setting, weighed: Weighed, limit: int | None) -> tup
 
 
 def _rejected_rows(weighed: Weighed) -> Integers:
+    """Rows by reason; of each reason every machine once, the nearest miss first, then its other offers.
+
+    Pairs of reason and machine are few, so they are ranked once and rows are put in order by small integers.
+    """
     market = weighed.market
     rows = np.flatnonzero(weighed.reason >= 0)
-    shortfall = np.zeros(len(weighed.placements))
+    if not len(rows):
+        return rows
+    count = len(market.machines)
+    pair = weighed.reason[rows].astype(np.int64) * count + market.machine_index[rows]
+    pairs = len(REASONS) * count
+    nearness = np.empty(pairs, dtype=np.uint16 if pairs < UINT16_VALUES else np.int64)
+    shortfall = np.tile(_shortfalls(weighed), len(REASONS))
+    nearness[np.lexsort((shortfall, np.arange(pairs) // count))] = np.arange(pairs)
+    head = np.full(pairs, -1, dtype=np.int64)
+    head[pair[::-1]] = np.arange(len(rows))[::-1]
+    again = np.ones(len(rows), dtype=np.uint8)
+    again[head[head >= 0]] = 0
+    order = np.argsort(nearness[pair], kind="stable")
+    group = weighed.reason[rows][order].astype(np.uint8) * 2 + again[order]
+    return rows[order[np.argsort(group, kind="stable")]]
+
+
+def _shortfalls(weighed: Weighed) -> Floats:
+    """Of each machine: missing memory as a share of what is usable; 0 where memory is not the reason."""
+    found = np.zeros(len(weighed.placements))
     for number, outcome in enumerate(weighed.placements):
         if isinstance(outcome, Refusal) and outcome.split is not None:
             split = outcome.split
-            shortfall[number] = max(0, split.needed_bytes - split.usable_bytes) / max(1, split.usable_bytes)
-    missing = shortfall[market.machine_index[rows]] if len(weighed.placements) else np.zeros(len(rows))
-    order = np.lexsort((market.offer_id[rows], missing, weighed.reason[rows]))
-    rows = rows[order]
-    key = weighed.reason[rows].astype(np.int64) * max(1, len(market.machines)) + market.machine_index[rows]
-    _distinct, first = np.unique(key, return_index=True)
-    again = np.ones(len(rows), dtype=np.int64)
-    again[first] = 0
-    return rows[np.lexsort((np.arange(len(rows)), again, weighed.reason[rows]))]
+            found[number] = max(0, split.needed_bytes - split.usable_bytes) / max(1, split.usable_bytes)
+    return found
 
 
 def _fair_share(weighed: Weighed, rows: Integers, limit: int) -> Integers:

@@ -212,11 +212,7 @@ def _hour_steps(
 ) -> tuple[Integers, Integers]:
     """Billed and repeated hours of each offer, in hundredths; worked out once per machine, terms and tier."""
     batch = isinstance(workload, BatchWorkload)
-    machine = market.machine_index if batch else np.zeros_like(market.machine_index)
-    key = (machine * max(1, len(market.terms)) + market.terms_index) * max(
-        1, len(market.tiers)
-    ) + market.tier_index
-    distinct, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    distinct, first, inverse = market.billed_alike(by_machine=batch)
     serving_run = bill.scheduled(workload.schedule)
     found = np.zeros((2, len(distinct)), dtype=np.int64)
     for position, row in enumerate(first):

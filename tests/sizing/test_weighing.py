@@ -15,8 +15,9 @@ from planner.sizing.compare import bill_of
 from planner.sizing.offers import EgressPrice, EgressStep, StoragePrice, Terms
 from planner.sizing.options import Refusal
 from planner.sizing.placing import Placement
+from planner.sizing.rejecting import write_rejected
 from planner.sizing.weighing import REASONS, Weighed, names_accelerator, placed, weigh
-from planner.sizing.workload import Filters, Schedule, ServingWorkload
+from planner.sizing.workload import Filters, ModelReference, Schedule, ServingWorkload
 from tests.sizing.markets import Row, make_market, setting
 
 TERMS = (
@@ -151,3 +152,28 @@ def test_a_stale_price_is_marked_by_its_age() -> None:
     market = make_market([Row(observed_on=date(2026, 6, 2)), Row(observed_on=date(2026, 6, 3))])
     today = date(2026, 11, 30)
     assert [market.facts(row, today).stale for row in (0, 1)] == [True, False]
+
+
+@settings(max_examples=40)
+@given(ROWS)
+def test_the_rejected_stand_in_the_order_of_a_plain_sort(rows: list[Row]) -> None:
+    workload = ServingWorkload(model=ModelReference(id="Qwen/Qwen2.5-32B-Instruct"))
+    made = setting(workload, [*rows, Row("RTX4090"), Row("RTX3070"), Row("RTX4090", count=2)])
+    found = weigh(made, placed(made))
+    market = made.market
+
+    def shortfall(row: int) -> float:
+        outcome = found.placements[market.machine_index[row]]
+        split = outcome.split if isinstance(outcome, Refusal) else None
+        return 0.0 if split is None else max(0, split.needed_bytes - split.usable_bytes) / split.usable_bytes
+
+    seen: set[tuple[int, int]] = set()
+    keys = []
+    for row in range(len(market)):
+        reason, machine = int(found.reason[row]), int(market.machine_index[row])
+        if reason >= 0:
+            again = (reason, machine) in seen
+            seen.add((reason, machine))
+            keys.append((reason, again, shortfall(row), machine, row))
+    written = [rejection.offer.offer_id - 1 for rejection in write_rejected(made, found, None)]
+    assert written == [key[-1] for key in sorted(keys)]
