@@ -15,8 +15,10 @@ Array = NDArray[np.float64]
 INSIDE = 0.85
 """A little more than 80 %: what is left out here is publisher and family together, which differ more from one
 another than rows do."""
-ROWS_MINIMUM = 15
+ROWS_MINIMUM = 12
 """Fewer residuals than this do not make a range of their own."""
+HALF_MINIMUM = 20
+"""A regime is told apart by whether something was assumed where both halves have this many."""
 ASSUMED = "_assumed"
 
 
@@ -28,19 +30,20 @@ def key(case: Case) -> str:
 def spreads(cases: Sequence[Case], errors: Array) -> dict[str, Spread]:
     """Ranges by regime from ln(predicted ÷ measured) of rows that the constants had not seen.
 
-    A regime with too few rows that assume nothing (or something) takes all of its rows; one with too few at all
-    takes every row.
+    A regime with too few rows on either side of what is assumed takes all of its rows for both; one with too
+    few at all takes every row.
     """
     regimes = sorted({case.regime for case in cases})
     found: dict[str, Spread] = {}
     for regime in regimes:
         whole = np.array([case.regime == regime for case in cases])
-        for suffix, assumed in (("", False), (ASSUMED, True)):
-            own = whole & np.array([case.assumed == assumed for case in cases])
-            for mask in (own, whole, np.ones(len(cases), dtype=bool)):
-                if mask.sum() >= ROWS_MINIMUM:
-                    found[regime + suffix] = _spread(errors[mask])
-                    break
+        assumed = np.array([case.assumed for case in cases])
+        if whole.sum() < ROWS_MINIMUM:
+            whole = np.ones(len(cases), dtype=bool)
+        halves = (whole & ~assumed, whole & assumed)
+        told_apart = min(half.sum() for half in halves) >= HALF_MINIMUM
+        for suffix, half in zip(("", ASSUMED), halves, strict=True):
+            found[regime + suffix] = _spread(errors[half if told_apart else whole])
     return found
 
 

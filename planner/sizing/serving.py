@@ -172,8 +172,8 @@ class Steady:
         )
         return other
 
-    def chosen(self, which: NDArray[np.bool_]) -> Steady:
-        """Some of the points."""
+    def chosen(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Steady:
+        """Some of the points, by mask or position; one may come several times."""
         other = object.__new__(Steady)
         other.__dict__.update({k: v[which] for k, v in self.__dict__.items() if k not in _WORKED_OUT})
         other.replicas = Replicas(
@@ -289,7 +289,7 @@ class Steady:
             state.tpot_s / (share * self.tpot_limit_s), state.ttft_s / (share * self.ttft_limit_s)
         )
 
-    def solve(self) -> tuple[State, State, Array]:
+    def solve(self) -> tuple[State, State, NDArray[np.bool_]]:
         """The state at the offered load, the state at the cap, and which points are offered more than that."""
         cap = self.at(self.top)
         target = np.where(self.within_limits, 1.0, np.where(self.saturated, np.inf, self.load_value))
