@@ -34,7 +34,7 @@ class Entry(Frozen):
     id: str
     attention_kind: str
     not_sized: str | None
-    """Why it cannot be sized yet: its attention kind."""
+    """Why it cannot be sized yet: its attention kind, or what is not known of it."""
     parameters: int | None
     parameters_active: int | None
     parameters_published_source: str | None
@@ -42,6 +42,7 @@ class Entry(Frozen):
     licence: str | None
     source: str
     architecture: Architecture | None
+    """Its tensors, where they are known: of every sized model and of many that are not sized yet."""
 
 
 class _Shelf(Frozen):
@@ -90,7 +91,7 @@ def resolve_name(name: str) -> Architecture:
     entry = find(name)
     if entry is None:
         raise UnknownModel(name)
-    if entry.architecture is None:
+    if entry.architecture is None or entry.not_sized is not None:
         raise NotSized(entry.id, entry.not_sized or entry.attention_kind)
     return entry.architecture
 
@@ -133,7 +134,7 @@ def search(text: str, limit: int = 10) -> tuple[Entry, ...]:
             rank = -3
         elif whole and (tail.startswith(whole) or name.startswith(text.lower().strip())):
             rank -= 1
-        found.append((rank, entry.architecture is None, len(name), name, entry))
+        found.append((rank, entry.not_sized is not None, len(name), name, entry))
     found.sort(key=lambda item: item[:4])
     return tuple(item[4] for item in found[: max(0, limit)])
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from planner.hybrid_facts import HYBRIDS
 from planner.sizing.architecture import Architecture, ModelError
-from planner.sizing.config_reader import read
+from planner.sizing.config_reader import understand
 from planner.sizing.formats import Group
 
 QWEN3_VISION = {"depth": 27, "hidden_size": 1152, "intermediate_size": 4304, "patch_size": 16,
@@ -28,6 +29,7 @@ LATENT = {"qk_nope_head_dim": 128, "v_head_dim": 128}
 
 EXTRA: tuple[tuple[str, dict[str, Any]], ...] = (
     (r"Llama-2-", {"model_type": "llama", "max_position_embeddings": 4096}),
+    (r"Nemotron-Ultra-253B", {"model_type": "nemotron-nas"}),
     (r"Yi-|huggyllama|CodeLlama|Meta-Llama|Llama-3|DeepSeek-R1-Distill-Llama|TinyLlama|SmolLM|Falcon3|"
      r"Baichuan|TriLM", {"model_type": "llama"}),
     (r"OLMo-2|OLMo2", {"model_type": "olmo2"}),
@@ -42,7 +44,8 @@ EXTRA: tuple[tuple[str, dict[str, Any]], ...] = (
     (r"DeepSeek-V2\.5|DeepSeek-Coder-V2-Instruct",
      {"model_type": "deepseek_v2", **LATENT, "first_k_dense_replace": 1, "q_lora_rank": 1536}),
     (r"DeepSeek-(R1|V3|V3\.1-NVFP4)$",
-     {"model_type": "deepseek_v3", **LATENT, "first_k_dense_replace": 3, "q_lora_rank": 1536}),
+     {"model_type": "deepseek_v3", **LATENT, "first_k_dense_replace": 3, "q_lora_rank": 1536,
+      "num_nextn_predict_layers": 1}),
     (r"Kimi-K2\.", {"model_type": "kimi_k25", **LATENT, "first_k_dense_replace": 1, "q_lora_rank": 1536,
                     "vision_config": MOONVIT}),
     (r"Kimi-K2", {"model_type": "kimi_k2", **LATENT, "first_k_dense_replace": 1, "q_lora_rank": 1536}),
@@ -84,12 +87,13 @@ EXTRA: tuple[tuple[str, dict[str, Any]], ...] = (
     (r"Qwen3-", {"model_type": "qwen3"}),
     (r"stablelm", {"model_type": "stablelm"}),
     (r"GLM-Z1", {"model_type": "glm4"}),
-    (r"GLM-4\.5-Air", {"model_type": "glm4_moe", "first_k_dense_replace": 1, "attention_bias": True}),
+    (r"GLM-4\.5-Air", {"model_type": "glm4_moe", "first_k_dense_replace": 1, "attention_bias": True,
+                       "num_nextn_predict_layers": 1}),
     (r"GLM-4\.5", {"model_type": "glm4_moe", "first_k_dense_replace": 3, "attention_bias": True,
-                   "use_qk_norm": True}),
+                   "use_qk_norm": True, "num_nextn_predict_layers": 1}),
     (r"falcon-7b", {"model_type": "falcon", "multi_query": True}),
     (r"falcon-", {"model_type": "falcon", "new_decoder_architecture": True}),
-    (r"MiMo-7B", {"model_type": "mimo"}),
+    (r"MiMo-7B", {"model_type": "mimo", "num_nextn_predict_layers": 1}),
     (r"MiMo-V2-Flash", {"model_type": "mimo_v2_flash", "v_head_dim": 128, "swa_num_key_value_heads": 8,
                         "first_k_dense_replace": 1, "add_swa_attention_sink_bias": True}),
 )  # fmt: skip
@@ -123,15 +127,20 @@ COLUMNS = {
 COVERED = ("MHA", "GQA", "MQA", "MLA", "GQA+SWA", "MHA+SWA", "MQA+SWA", "GQA+SWA-hybrid", "MHA+SWA-hybrid",
            "MQA+SWA-hybrid")  # fmt: skip
 
+SEARCHED = ("GQA (NAS: kv heads vary by layer, some layers without attention)",)
+"""Kinds of the table that are plain attention in the layers that have any."""
+FORMATS_NOT_KNOWN: tuple[tuple[str, str], ...] = ((r"bitnet", "ternary weights"),)
+"""Models of a covered kind whose only published format is none of ours."""
+
 
 def config_of(row: dict[str, str]) -> dict[str, Any]:
     """A ``config.json`` for one row of the table of architectures. Raises ``KeyError`` without a family."""
-    extra = next((values for pattern, values in EXTRA if re.search(pattern, row["hf_id"])), None)
+    extra = next((values for pattern, values in (*HYBRIDS, *EXTRA) if re.search(pattern, row["hf_id"])), None)
     if extra is None:
         raise KeyError(row["hf_id"])
     config: dict[str, Any] = {}
     for column, key in COLUMNS.items():
-        if re.fullmatch(r"\d+", row[column].strip()):
+        if re.fullmatch(r"[1-9]\d*", row[column].strip()):
             config[key] = int(row[column])
     if row["tie_embeddings"]:
         config["tie_word_embeddings"] = row["tie_embeddings"] == "True"
@@ -143,7 +152,7 @@ def config_of(row: dict[str, str]) -> dict[str, Any]:
     if config["model_type"] == "qwen":
         # The table gives the width of one of the two matrices; the family's config gives both together.
         config["intermediate_size"] *= 2
-    if "vision_config" in config and str(config["model_type"]).startswith("qwen3_vl"):
+    if "vision_config" in config and str(config["model_type"]).startswith("qwen3_"):
         config["vision_config"] = {**config["vision_config"], "out_hidden_size": config["hidden_size"]}
     return config
 
@@ -209,21 +218,26 @@ def stored_format(name: str) -> str:
 def architecture_of(
     row: dict[str, str], published: dict[str, str] | None
 ) -> tuple[Architecture | None, str | None]:
-    """The architecture of one row, or None and why it is not sized: its attention kind, or what is not
-    known."""
-    if row["attention_kind"] not in COVERED:
-        return None, row["attention_kind"]
+    """The architecture of one row where its tensors are known, and why it is not sized where it is not."""
+    kind = row["attention_kind"]
     try:
         config = config_of(row)
     except KeyError:
-        return None, f"{row['attention_kind']}, tensors not known"
+        return None, f"{kind}, tensors not known" if kind in COVERED else kind
     try:
-        found = read(config, name=row["hf_id"], source=source_of(row, counted=True))
+        found = understand(config, name=row["hf_id"], source=source_of(row, counted=True)).architecture
     except ModelError as problem:
-        return None, f"{row['attention_kind']}, {problem}"
+        return None, f"{kind}, {problem}"
+    not_sized = found.not_sized
+    if kind not in COVERED and kind not in SEARCHED:
+        not_sized = kind
+    for pattern, reason in FORMATS_NOT_KNOWN:
+        if re.search(pattern, row["hf_id"]):
+            not_sized = f"{kind}, {reason}"
     changes: dict[str, Any] = {
         "stored_format": stored_format(row["hf_id"]),
-        "attention_kind": row["attention_kind"],
+        "attention_kind": found.attention_kind if kind in SEARCHED else kind,
+        "not_sized": not_sized,
     }
     for pattern, kept, bits in KEPT:
         if re.search(pattern, row["hf_id"]):
@@ -231,4 +245,4 @@ def architecture_of(
     if published is not None:
         changes["parameters_published"] = int(published["parameters"])
         changes["parameters_published_kind"] = published["kind"].rstrip("?")
-    return found.model_copy(update=changes), None
+    return found.model_copy(update=changes), not_sized

@@ -94,7 +94,7 @@ def nemotron_layer(reader: Reader, kind: str, hidden: int, heads: int) -> LayerG
         )
     elif kind == "moe":
         mlp = Moe(
-            experts=reader.number("experts", "n_routed_experts"),
+            experts=reader.number("experts", "n_routed_experts", "num_experts"),
             experts_per_token=reader.number("experts", "num_experts_per_tok"),
             intermediate=reader.number("intermediate", "moe_intermediate_size"),
             gated=False,
@@ -302,7 +302,7 @@ def _llama4(reader: Reader, index: int, count: int, hidden: int, heads: int) -> 
     mlp: Dense | Moe = reader.dense(hidden, dense_width)
     if (index + 1) % step == 0:
         mlp = Moe(
-            experts=reader.number("experts", "num_local_experts"),
+            experts=reader.number("experts", "num_local_experts", "num_experts"),
             experts_per_token=reader.number("experts", "num_experts_per_tok", default=1),
             intermediate=width,
             shared_intermediate=width,

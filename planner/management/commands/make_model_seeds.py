@@ -72,7 +72,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         content = seed(options["folder"])
         TARGET.write_text(text(content), encoding="utf-8")
-        sized = sum(1 for model in content["models"] if model["architecture"])
+        counted = sum(1 for model in content["models"] if model["architecture"])
+        sized = sum(1 for model in content["models"] if model["not_sized"] is None)
         self.stdout.write(
-            f"{len(content['models'])} models, {sized} sized, {len(content['spellings'])} spellings"
+            f"{len(content['models'])} models, {counted} counted, {sized} sized, "
+            f"{len(content['spellings'])} spellings"
         )
