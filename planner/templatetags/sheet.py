@@ -102,7 +102,7 @@ def _cell(cell: Cell) -> str:
         inner = conditional_escape(f"{cell.prefix}{cell.text}")
         if cell.range:
             inner += format_html('<span class="sub">{}</span>', cell.range)
-    return f'<td data-label="{label}"{kind}><span>{inner}</span></td>'
+    return f'<td data-label="{label}" data-key="{column.key}"{kind}><span>{inner}</span></td>'
 
 
 @register.filter
