@@ -95,7 +95,7 @@ class SaveForm(WordsForm):
 
     def __init__(self, *args: Any, teams: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        cast(forms.ModelChoiceField[Team], self.fields["team"]).queryset = teams
+        cast("forms.ModelChoiceField[Team]", self.fields["team"]).queryset = teams
 
 
 class BaseNumberField(forms.IntegerField):

@@ -157,11 +157,11 @@ def _trimmed(number: Decimal) -> str:
 def _model(comparison: Comparison) -> tuple[Fact, ...]:
     """What was understood of the model, as far as it is plain values."""
     facts = []
-    for name, value in comparison.model.items():
+    for name, label in words.model_facts().items():
+        value = comparison.model.get(name)
         if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
             continue
-        text = value if isinstance(value, str) else _trimmed(Decimal(str(value)))
-        facts.append(Fact(words.model_fact(name), text))
+        facts.append(Fact(label, value if isinstance(value, str) else _trimmed(Decimal(str(value)))))
     return tuple(facts)
 
 

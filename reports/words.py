@@ -17,7 +17,8 @@ def status(code: str) -> str:
     }[code]
 
 
-def model_fact(name: str) -> str:
+def model_facts() -> dict[str, str]:
+    """What is told of a model, in this order."""
     return {
         "name": _("Name"),
         "family": _("Family"),
@@ -31,7 +32,7 @@ def model_fact(name: str) -> str:
         "max_position": _("Longest context"),
         "stored_format": _("Format as published"),
         "source": _("Source"),
-    }.get(name, name.replace("_", " "))
+    }
 
 
 def assumption(name: str) -> str:

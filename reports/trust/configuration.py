@@ -190,7 +190,7 @@ def _json() -> list[dict[str, Any]]:
 def _exports() -> list[dict[str, Any]]:
     """The first candidate's figures on the page are those in every file; nobody else's data are in them."""
     page = "/plans/{plan}/"
-    shown = r'data-key="{key}"[^>]*>\s*(?:≥\s*)?<bdi>([^<]+)'
+    shown = r'data-key="{key}"[^>]*><span>(?:≥\s*)?([^<]+)'
     pairs = [
         {"label": HOSTILE_TITLE, "page_re": shown.format(key=key), "col": column}
         for key, column in (("monthly", "monthly"), ("bandwidth", "bandwidth_gb_per_s"))

@@ -49,7 +49,7 @@ def page_figures(page: str) -> list[dict[str, str]]:
     """The comparison's cells on a page: column key to shown text."""
     return [
         {
-            key: re.sub(r"<[^>]+>", "", re.sub(r'<span class="range">.*?</span>', "", cell)).strip()
+            key: re.sub(r"<[^>]+>", "", re.sub(r'<span class="sub">.*?</span>', "", cell)).strip()
             for key, cell in re.findall(r'<td[^>]*data-key="(\w+)"[^>]*>(.*?)</td>', line, re.DOTALL)
         }
         for line in re.findall(r'<tr class="line">.*?</tr>', page, re.DOTALL)
