@@ -57,6 +57,5 @@ def _answer(one: Case, value: float, constants: Constants) -> Prediction:
     regime = one.regime.replace("_", " ")
     if not np.isfinite(value) or value <= 0:
         return refused(f"metric not predicted: {one.metric}", regime)
-    spread = constants.spreads.get(key(one))
-    low, high = (spread.low, spread.high) if spread else (1.0, 1.0)
+    low, high = constants.range_of(key(one), one.alternatives[0].point.classes)
     return Prediction(value, value * low, value * high, "ok", None, regime)

@@ -68,6 +68,10 @@ MAXIMUM = {
 }
 """Bounds no fit may pass: a share of a physical peak stays below it."""
 
+UNFAMILIAR = 1.5
+"""How much wider, in logarithms, the range is where fewer than two publishers measured the engine or device: ours to
+assume, since there is nothing to hold it against."""
+
 
 class Constant(Frozen):
     """One fitted number. ``by[axis][class]`` are factors on ``base``."""
@@ -115,6 +119,27 @@ class Constants(Frozen):
                 value *= factors.get(getattr(classes, axis), 1.0)
             values[INDEX[constant.name]] = min(value, MAXIMUM.get(constant.name, np.inf))
         return values
+
+    def familiar(self, classes: PointClasses) -> bool:
+        """Whether at least two publishers measured this engine, and two this kind of device."""
+        return all(getattr(classes, axis) in self._classes[axis] for axis in ("engine", "device"))
+
+    @cached_property
+    def _classes(self) -> dict[Axis, set[str]]:
+        found: dict[Axis, set[str]] = {axis: set() for axis in AXES}
+        for constant in self.constants:
+            for axis, factors in constant.by.items():
+                found[axis] |= factors.keys()
+        return found
+
+    def range_of(self, regime: str, classes: PointClasses) -> tuple[float, float]:
+        """The 80 % range as factors on a prediction; for what few measured, ``UNFAMILIAR`` times as wide."""
+        spread = self.spreads.get(regime)
+        if spread is None:
+            return 1.0, 1.0
+        if self.familiar(classes):
+            return spread.low, spread.high
+        return spread.low**UNFAMILIAR, spread.high**UNFAMILIAR
 
     def assumptions(self, classes: PointClasses) -> tuple[Assumption, ...]:
         """The constants as they act on one class of point, each with where it comes from."""

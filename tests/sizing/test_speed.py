@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.sizing.constants import Spread
 from planner.sizing.quantities import Estimate
 from planner.sizing.serving import OperatingPoint, ServingPoint, Steady, operate, replicas_for
 from planner.sizing.speed import decode_step, experts_touched, prefill_s
@@ -203,3 +204,18 @@ def test_pipeline_stages_do_not_speed_up_one_stream() -> None:
     one = value(at(replace(EIGHT_BILLION, load_value=1.0)).tpot_s)
     four = value(at(replace(EIGHT_BILLION, load_value=1.0, pp=4)).tpot_s)
     assert four >= one
+
+
+def test_a_range_is_wider_where_nobody_measured_the_engine_or_the_device() -> None:
+    one = constants().model_copy(update={"spreads": {"decode_batched": Spread(low=0.8, high=1.25, count=50)}})
+    known = one.constants[0].model_copy(
+        update={"by": {"engine": {"vllm": 1.0}, "device": {"hopper_hbm": 1.0}}}
+    )
+    measured = one.model_copy(update={"constants": (known, *one.constants[1:])})
+    near = operate([EIGHT_BILLION], measured)[0].tpot_s
+    far = operate([EIGHT_BILLION], one)[0].tpot_s
+    assert near is not None
+    assert far is not None
+    assert near.value == far.value
+    assert near.high / near.low == pytest.approx(1.25 / 0.8)
+    assert far.high / far.low == pytest.approx((1.25 / 0.8) ** 1.5)

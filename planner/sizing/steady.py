@@ -1,0 +1,246 @@
+"""The steady state of replicas under continuous batching, as functions of how many sequences decode.
+
+Everything is a function of the mean number ``b`` of decoding sequences; the load that keeps it there follows
+from Little's law, so the state at a given load is found by bisection, for all points at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from planner.sizing.constants import PointClasses
+from planner.sizing.speed import Array, Replicas, StepParts, decode_step, prefill_s, prompt_share_s
+
+Load = Literal["concurrency", "rate", "saturated", "within_limits"]
+BISECTIONS = 24
+LEAST_LOAD = 1e-3
+LEAST_STEPS = 1e-3
+UNLIMITED = 1e30
+
+
+@dataclass(frozen=True, slots=True)
+class ServingPoint:
+    """One replica on one kind of device under one load. Fields of memory are of one rank (see ``Replicas``)."""
+
+    classes: PointClasses
+    bandwidth_bytes_per_s: float
+    matrix_flops_per_s: float
+    block_kernels: float
+    attention_flops_per_s: float
+    link_bytes_per_s: float
+    link_tokens_share: float
+    tp: int
+    pp: int
+    layers: int
+    hidden: int
+    always_read_bytes: float
+    experts_read_bytes: float
+    experts: int
+    experts_per_token: int
+    linear_flops_per_token: float
+    kv_read_bytes: float
+    decode_attention_flops: float
+    prompt_attention_flops: float
+    kv_room_bytes: float
+    kv_prompt_bytes: float
+    """KV of one request when its prompt is in."""
+    kv_full_bytes: float
+    """KV of one request at its last token."""
+    batch_cap: float
+    chunk_tokens: float
+    prompt_tokens: float
+    """Tokens to prefill: input less what the prefix cache holds."""
+    output_tokens: float
+    load: Load
+    load_value: float = 0.0
+    """Requests in flight, or requests per second, at this replica."""
+    ttft_limit_s: float = UNLIMITED
+    tpot_limit_s: float = UNLIMITED
+
+
+_REPLICA_FIELDS = tuple(field.name for field in fields(Replicas) if field.name != "constants")
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All points at a mean number ``batch`` of decoding sequences."""
+
+    batch: Array
+    seen: Array
+    """The batch a request sees itself in: at least itself."""
+    step: StepParts
+    tpot_s: Array
+    decode_s: Array
+    ttft_s: Array
+    request_rate_per_s: Array
+    in_flight: Array
+
+
+class Steady:
+    """The points as arrays, with what does not depend on the batch worked out once."""
+
+    def __init__(self, points: Sequence[ServingPoint], constants: Array) -> None:
+        def column(name: str) -> Array:
+            return np.array([getattr(point, name) for point in points], dtype=np.float64)
+
+        self.replicas = Replicas(constants=constants, **{name: column(name) for name in _REPLICA_FIELDS})
+        self.kv_room_bytes = column("kv_room_bytes")
+        self.kv_prompt_bytes = column("kv_prompt_bytes")
+        self.kv_full_bytes = column("kv_full_bytes")
+        self.batch_cap = column("batch_cap")
+        self.chunk_tokens = column("chunk_tokens")
+        self.prompt_tokens = column("prompt_tokens")
+        self.output_tokens = np.maximum(column("output_tokens"), 1.0)
+        self.load_value = column("load_value")
+        self.ttft_limit_s = column("ttft_limit_s")
+        self.tpot_limit_s = column("tpot_limit_s")
+        loads = np.array([point.load for point in points])
+        self.by_rate = (loads == "rate") | (loads == "within_limits")
+        self.saturated = loads == "saturated"
+        self.within_limits = loads == "within_limits"
+
+    def with_constants(self, constants: Array) -> Steady:
+        """The same points under other constants (the fit asks for many)."""
+        other = object.__new__(Steady)
+        other.__dict__.update({k: v for k, v in self.__dict__.items() if k not in _WORKED_OUT})
+        other.replicas = Replicas(
+            constants=constants, **{name: getattr(self.replicas, name) for name in _REPLICA_FIELDS}
+        )
+        return other
+
+    def chosen(self, which: NDArray[np.bool_] | NDArray[np.intp]) -> Steady:
+        """Some of the points, by mask or position; one may come several times."""
+        other = object.__new__(Steady)
+        other.__dict__.update({k: v[which] for k, v in self.__dict__.items() if k not in _WORKED_OUT})
+        other.replicas = Replicas(
+            constants=self.replicas.constants[:, which],
+            **{name: getattr(self.replicas, name)[which] for name in _REPLICA_FIELDS},
+        )
+        return other
+
+    def offered(self, load_value: Array) -> Steady:
+        """The same points under another load."""
+        other = object.__new__(Steady)
+        other.__dict__.update(self.__dict__)
+        other.load_value = load_value
+        return other
+
+    @cached_property
+    def prefill_alone_s(self) -> Array:
+        return prefill_s(
+            self.replicas, self.prompt_tokens, np.ones_like(self.prompt_tokens), self.chunk_tokens
+        )
+
+    @cached_property
+    def prompt_share_s(self) -> Array:
+        return prompt_share_s(self.replicas, self.prompt_tokens, self.chunk_tokens)
+
+    @cached_property
+    def room(self) -> Array:
+        """Sequences whose KV fits, each holding its prompt and part of its output."""
+        held = self.replicas.constant("kv_residency_fraction")
+        request = self.kv_prompt_bytes + held * np.maximum(self.kv_full_bytes - self.kv_prompt_bytes, 0.0)
+        return self.kv_room_bytes / np.maximum(request, 1e-9)
+
+    @cached_property
+    def most_together(self) -> Array:
+        """The most sequences of a batch that starts together, which all reach their full length at once."""
+        return np.minimum(self.kv_room_bytes / np.maximum(self.kv_full_bytes, 1e-9), self.batch_cap)
+
+    @cached_property
+    def most(self) -> Array:
+        """The most sequences that decode at once."""
+        return np.minimum(self.room, self.batch_cap)
+
+    @cached_property
+    def decode_steps(self) -> Array:
+        """Steps after the first token; a trace of one for requests of a single token."""
+        return np.maximum(self.output_tokens - 1.0, LEAST_STEPS)
+
+    @cached_property
+    def top(self) -> Array:
+        """The most sequences that decode on average: a place is idle while its next prompt is processed."""
+        most = np.maximum(self.most, 1.0)
+        decode = (
+            self.decode_steps * decode_step(self.replicas, most).total_s + (most - 1.0) * self.prompt_share_s
+        )
+        return most * decode / (decode + self.prompt_share_s)
+
+    @cached_property
+    def least_log(self) -> Array:
+        """Where bisection starts: well below the load of one request at a time."""
+        decode = self.decode_steps * decode_step(self.replicas, np.ones_like(self.most)).total_s
+        logarithms: Array = np.log(LEAST_LOAD * decode / (decode + self.prefill_alone_s))
+        return logarithms
+
+    def at(self, batch: Array) -> State:
+        """Speed with ``batch`` sequences decoding on average, and the load that goes with it.
+
+        A request sees itself and ``others``: all that decode at Poisson arrivals, all but its own share in a
+        closed loop. TPOT = step(1 + others) + others · prompt share ÷ (output tokens − 1): while a request
+        gets its tokens, as many prompts are processed as others decode. TTFT = fixed + prefill + the decode
+        steps its chunks share + queue: part of a synchronised start, or M/D/1 for Poisson arrivals.
+        """
+        alone = self.replicas.constant("request_fixed_s") + self.prefill_alone_s
+        light = self.decode_steps * decode_step(self.replicas, np.maximum(batch, 1.0)).total_s
+        clients = np.maximum(batch * (1.0 + alone / light), 1.0)
+        others = np.where(self.by_rate, batch, batch * (1.0 - 1.0 / clients))
+        seen = np.minimum(1.0 + others, np.maximum(self.most, 1.0))
+        step = decode_step(self.replicas, seen)
+        share = self.prompt_share_s
+        decode = self.decode_steps * step.total_s + (seen - 1.0) * share
+        tpot = decode / self.decode_steps
+        chunks = np.ceil(np.maximum(self.prompt_tokens, 1.0) / self.chunk_tokens)
+        alone = alone + (1.0 - 1.0 / seen) * step.total_s * (chunks + 0.5)
+        rate = batch / decode
+        used = np.minimum(rate * share, 0.98)
+        waiting = share * used / (2.0 * (1.0 - used))
+        spread = self.replicas.constant("synchrony_fraction") * share / 2.0
+        closing = np.minimum(batch * spread / decode, 0.9)
+        in_flight = batch * (1.0 + np.maximum(alone - spread, 0.0) / decode) / (1.0 - closing)
+        synchronised = spread * np.maximum(in_flight - 1.0, 0.0)
+        ttft = alone + np.where(self.by_rate, waiting, synchronised)
+        in_flight = np.where(self.by_rate, rate * (ttft + decode), in_flight)
+        return State(batch, seen, step, tpot, decode, ttft, rate, in_flight)
+
+    def _largest(self, load: Array) -> Array:
+        """The most sequences decoding whose load stays within ``load``; the cap where all do."""
+        low = self.least_log.copy()
+        high = np.log(self.top)
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (low + high)
+            over = self._load(self.at(np.exp(middle))) > load
+            high = np.where(over, middle, high)
+            low = np.where(over, low, middle)
+        return np.exp(high)
+
+    def _load(self, state: State) -> Array:
+        load = np.where(self.by_rate, state.request_rate_per_s, state.in_flight)
+        return np.where(self.within_limits, self._strain(state), load)
+
+    def _strain(self, state: State) -> Array:
+        """The larger share of a latency limit that is used up; limits are p99, predictions means."""
+        share = self.replicas.constant("latency_limit_fraction")
+        return np.maximum(
+            state.tpot_s / (share * self.tpot_limit_s), state.ttft_s / (share * self.ttft_limit_s)
+        )
+
+    def solve(self) -> tuple[State, State, NDArray[np.bool_]]:
+        """The state at the offered load, the state at the cap, and which points are offered more than that."""
+        cap = self.at(self.top)
+        target = np.where(self.within_limits, 1.0, np.where(self.saturated, np.inf, self.load_value))
+        state = self.at(self._largest(target))
+        beyond = self._load(cap) < target
+        return state, cap, beyond
+
+
+_WORKED_OUT = (
+    "replicas", "prefill_alone_s", "prompt_share_s", "room", "most", "most_together", "top", "decode_steps",
+    "least_log",
+)  # fmt: skip
