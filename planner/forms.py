@@ -106,7 +106,7 @@ class WorkbenchForm(forms.Form):
     )
     rate = NumberField(
         label=_("Or: requests per second"), path=("request_rate_per_s",), unit="1/s",
-        help_text=_("If given, it wins over the average at once; the two are checked against each other."),
+        help_text=_("If given, it wins over the average at once."),
     )  # fmt: skip
     requests = NumberField(
         label=_("Requests in the job"),

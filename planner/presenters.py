@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from planner import wording
+from planner import assumption_words, wording
 from planner.columns import Column, chosen
 from planner.derivation_view import DerivationView, derivation
 from planner.figures import (
@@ -74,7 +74,7 @@ class CandidateView:
         if not self.it.idle_gpus:
             return text
         idle = ngettext("%(n)d GPU idle", "%(n)d GPUs idle", self.it.idle_gpus) % {"n": self.it.idle_gpus}
-        return f"{text}, {idle}"
+        return wording.listed([text, idle])
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -151,8 +151,9 @@ class CandidateView:
     @property
     def price(self) -> str:
         offer = self.it.offer
-        unit = wording.word("price_unit", offer.price_unit)
-        return f"{unit_price(offer.price_amount)} {offer.price_currency} {unit}"
+        return assumption_words.price(
+            f"{unit_price(offer.price_amount)} {offer.price_currency}", offer.price_unit
+        )
 
 
 def _bill_line(candidate: Candidate, number: int) -> BillLineView:
@@ -161,15 +162,15 @@ def _bill_line(candidate: Candidate, number: int) -> BillLineView:
     detail = ""
     if line.unit_price is not None:
         price = f"{unit_price(line.unit_price)} {line.unit_price_currency or currency}"
-        detail = f"{exact(line.quantity)} {line.unit} × {price}"
+        detail = f"{exact(line.quantity)} {assumption_words.unit(line.unit)} × {price}"
     elif line.quantity:
-        detail = f"{exact(line.quantity)} {line.unit}"
+        detail = f"{exact(line.quantity)} {assumption_words.unit(line.unit)}"
     return BillLineView(
         what=wording.word("line", line.what),
         amount=None if line.amount is None else money_plain(line.amount, currency),
         detail=detail,
         source=line.source or "",
-        note=line.note or "",
+        note=assumption_words.note(line.note),
     )
 
 
@@ -236,6 +237,7 @@ class Answer:
     """The first of the ranking: what headline and strip speak of."""
     rejected: tuple[RejectedGroup, ...]
     change: str = ""
+    load_check: str = ""
     why: str = ""
     """Why the first row is the first, where the rows are in the order of the ranking."""
 
@@ -291,7 +293,24 @@ def answer(
         rejected=rejected_groups(comparison, language=language),
         change=_smallest_change(comparison),
         why=_why(rows, objective) if best is None else "",
+        load_check=_load_check(comparison, first),
     )
+
+
+def _load_check(comparison: Comparison, best: Candidate | None) -> str:
+    """Where a request rate is given it wins; what it means in requests at once is said beside what was typed."""
+    rate_per_s = comparison.workload.get("request_rate_per_s")
+    if rate_per_s is None or best is None or best.speed is None:
+        return ""
+    asked = comparison.workload.get("concurrency", {}).get("average")
+    return _(
+        "At %(rate)s requests per second this machine holds %(held)s requests at once on average (rate × time per "
+        "request); the %(asked)s of the field “At once, average” is not used."
+    ) % {
+        "rate": significant(float(rate_per_s)),
+        "held": significant(best.speed.typical.concurrency),
+        "asked": f"{asked:g}",
+    }
 
 
 def _why(rows: tuple[CandidateView, ...], objective: str) -> str:
@@ -303,7 +322,7 @@ def _why(rows: tuple[CandidateView, ...], objective: str) -> str:
     first, second = rows[0], rows[1]
     words = {
         "objective": wording.objective(objective),
-        "second": f"{second.it.offer.accelerator}, {second.it.offer.provider_name}",
+        "second": wording.listed([second.it.offer.accelerator, second.it.offer.provider_name]),
         "total": second.total,
     }
     if first.it.class_ < second.it.class_:

@@ -6,9 +6,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import expect
 
 from catalog.models import Offer
+from tests.planner.factories import make_offer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -104,6 +106,26 @@ def test_the_chart_is_drawn_under_the_strict_policy(page: Page, catalog: list[Of
     page.locator("[data-theme-toggle]").click()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     expect(page.locator("figure.chart .js-plotly-plot .scatterlayer").first).to_be_visible()
+
+
+def test_hostile_names_stay_text_in_table_and_chart(page: Page, catalog: list[Offer]) -> None:
+    for number, name in enumerate(
+        ('<a href="javascript:zqx7()">x</a>', "<img src=x onerror=zqx7()>", "<b>x</b><script>zqx7()</script>")
+    ):
+        make_offer("H200-SXM", f"{3 + number}.10", sku=name, at=timezone.now())
+    page.goto("/workbench/?include=H200-SXM")
+    page.locator("#h-chart").scroll_into_view_if_needed()
+    points = page.locator("figure.chart .js-plotly-plot .scatterlayer .point")
+    expect(points.first).to_be_visible()
+    for number in range(points.count()):
+        box = points.nth(number).bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.wait_for_timeout(120)
+    expect(page.locator("figure.chart .hoverlayer")).to_contain_text("H200-SXM")
+    assert page.locator("main a[href^='javascript'], main img, main b b, main [onerror]").count() == 0
+    assert page.locator("figure.chart a").count() == 0
+    expect(page.locator("main")).to_contain_text("<img src=x onerror=zqx7()>")
 
 
 def test_everything_works_without_scripts(browser: Browser, live_server: Any, catalog: list[Offer]) -> None:

@@ -154,6 +154,13 @@ def test_targets_nobody_meets_name_the_smallest_change(client: Client) -> None:
     assert "The smallest change that would do" in page
 
 
+def test_a_rate_wins_and_its_concurrency_is_told(client: Client) -> None:
+    page = client.get(WORKBENCH, {"rate": "2", "users": "6"}).content.decode()
+    assert "At 2.00 requests per second this machine holds" in page
+    assert "the 6 of the field" in page
+    assert "of the field" not in client.get(WORKBENCH, {"users": "6"}).content.decode()
+
+
 def test_an_unknown_price_is_unknown_and_the_total_at_least(client: Client) -> None:
     page = client.get(WORKBENCH, {"include": "A100-SXM4-80GB"}).content.decode()
     assert "≥ $" in page
