@@ -29,6 +29,8 @@ class Fact:
     unit: str = ""
     source: str = ""
     unverified: bool = False
+    is_quoted: bool = False
+    """The text is the source's own, in English."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def _device(fact: AcceleratorFact) -> list[Fact]:
         Fact(_("form factor"), fact.form_factor),
         Fact(_("devices on one board"), _number(fact.devices_per_board)),
         _line(fact, "tdp", _("power"), _number(fact.tdp_w), "W"),
-        Fact(_("partitions"), fact.mig),
+        Fact(_("partitions"), fact.mig, is_quoted=True),
         Fact(_("year"), str(fact.year) if fact.year else None),
         Fact(_("how sure"), wording.say(wording.STATUSES, fact.status)),
     ]
@@ -166,10 +168,10 @@ def billing_facts(terms: BillingTerms | None) -> list[Fact]:
         Fact(
             _("the provider's month"), _number(float(terms.month_hours)) if terms.month_hours else None, "h"
         ),
-        Fact(_("spot"), words.get("spot")),
-        Fact(_("notice before an interruption"), words.get("spot_notice")),
-        Fact(_("commitments"), words.get("reserved")),
-        Fact(_("fabric between machines"), words.get("fabric")),
+        Fact(_("spot"), words.get("spot"), is_quoted=True),
+        Fact(_("notice before an interruption"), words.get("spot_notice"), is_quoted=True),
+        Fact(_("commitments"), words.get("reserved"), is_quoted=True),
+        Fact(_("fabric between machines"), words.get("fabric"), is_quoted=True),
     ]
 
 

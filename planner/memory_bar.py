@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from planner import figures
 from planner.sizing.results import MemorySplit
+from planner.wording import listed
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class MemoryBar:
 
     @property
     def spoken(self) -> str:
-        return ", ".join(f"{segment.label} {segment.gib} GiB" for segment in self.segments)
+        return listed(f"{segment.label} {segment.gib} GiB" for segment in self.segments)
 
 
 def memory_bar(split: MemorySplit) -> MemoryBar:

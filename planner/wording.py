@@ -6,12 +6,12 @@ it is, so that nothing is hidden when the core learns a new one before this file
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 
 Text = str | Promise
 
@@ -247,7 +247,11 @@ def word(table: str, code: Any) -> str:
     """A code of a column or field in words; several codes joined by commas are worded one by one."""
     words = _TABLES.get(table, {})
     parts = [part.strip() for part in str(code).split(",")]
-    return ", ".join(str(words.get(part, _bare(part))) for part in parts)
+    return listed(str(words.get(part, _bare(part))) for part in parts)
+
+
+def listed(parts: Iterable[str]) -> str:
+    return pgettext("between the items of a list", ", ").join(parts)
 
 
 def _bare(code: str) -> str:

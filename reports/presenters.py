@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from planner import wording
+from planner import assumption_words, wording
 from planner.columns import Column, chosen
 from planner.figures import money, significant
 from planner.forms import WorkbenchForm
@@ -191,7 +191,7 @@ def assumption(item: Assumption) -> AssumptionView:
     if item.low is not None and item.high is not None:
         text += f" ({significant(item.low)}–{significant(item.high)})"
     return AssumptionView(
-        words.assumption(item.name), text, "" if item.unit == "1" else item.unit, item.source
+        assumption_words.assumption(item.name), text, assumption_words.unit(item.unit), item.source
     )
 
 

@@ -35,10 +35,6 @@ def model_facts() -> dict[str, str]:
     }
 
 
-def assumption(name: str) -> str:
-    return name.replace("_", " ").replace(".", " · ")
-
-
 def shortfall(row: Rejection) -> str:
     """By how much the memory is short, for one GPU; empty where memory is not the reason."""
     if row.needed_bytes is None or row.available_bytes is None or row.needed_bytes <= row.available_bytes:

@@ -13,7 +13,7 @@ import xlsxwriter
 from django.utils.translation import gettext as _
 from xlsxwriter.worksheet import Worksheet
 
-from planner import wording
+from planner import assumption_words, wording
 from planner.columns import Value
 from reports import words
 from reports.sheets import Sheet
@@ -128,7 +128,7 @@ def _assumptions(sheet: Sheet) -> list[list[Value]]:
     return [
         [
             workload.name or workload_name(workload),
-            words.assumption(item.name),
+            assumption_words.assumption(item.name),
             _assumed(item.value),
             item.unit,
             item.source,
