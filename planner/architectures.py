@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import ConfigDict
 
+from planner.model_names import Spellings
 from planner.sizing import config_reader
 from planner.sizing.architecture import Architecture, ModelError, NotSized, parameter_count
 from planner.sizing.quantities import Frozen
@@ -51,13 +52,14 @@ class _Shelf(Frozen):
 
 
 @lru_cache(maxsize=1)
-def _shelf() -> tuple[dict[str, Entry], dict[str, str]]:
+def _shelf() -> tuple[dict[str, Entry], dict[str, str], Spellings]:
     shelf = _Shelf.model_validate_json(SEED.read_text(encoding="utf-8"))
     by_name = {entry.id.lower(): entry for entry in shelf.models}
     spellings = {name.lower(): target.lower() for name, target in shelf.spellings.items()}
+    looser = Spellings([*((entry.id, entry.id.lower()) for entry in shelf.models), *spellings.items()])
     for key in list(by_name):
         spellings.setdefault(key.rpartition("/")[2], key)
-    return by_name, spellings
+    return by_name, spellings, looser
 
 
 def entries() -> tuple[Entry, ...]:
@@ -66,12 +68,17 @@ def entries() -> tuple[Entry, ...]:
 
 
 def find(name: str) -> Entry | None:
-    """The entry of this id or known spelling, letter case aside; never a guess."""
-    by_name, spellings = _shelf()
+    """The entry of this id or known spelling; letter case, separators and a left-out organisation aside.
+
+    Never a guess: every word and number of the name must be there, in order.
+    """
+    by_name, spellings, looser = _shelf()
     key = name.strip().lower()
     entry = by_name.get(key)
     if entry is None and key in spellings:
         entry = by_name.get(spellings[key])
+    if entry is None and (found := looser.find(key)) is not None:
+        entry = by_name.get(found)
     return entry
 
 

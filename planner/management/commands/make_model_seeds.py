@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
 from planner.model_facts import architecture_of, source_of
+from planner.model_names import same_size
 
 TARGET = Path(__file__).resolve().parents[2] / "seeds" / "architectures.json"
 
@@ -50,8 +52,44 @@ def seed(folder: Path) -> dict[str, Any]:
                 else None,
             }
         )
-    spellings = {row["model"]: row["hf_id"] for row in rows_of(facts / "model_names.csv") if row["hf_id"]}
-    return {"models": models, "spellings": spellings}
+    spellings, named = names(rows_of(facts / "model_names.csv"), {model["id"] for model in models})
+    return {"models": [*models, *named], "spellings": spellings}
+
+
+NAMED_SOURCE = "named in measurements; its shapes are not known, undated"
+OTHER_SIZES = re.compile(
+    r"whisper-(base|large$|large-v2|large-v3-turbo|medium|small|tiny)|bark-small|jina-embeddings|size not stated"
+)
+"""Names that the table of names gives to a relative of another size, in words instead of numbers."""
+ROUNDED = re.compile(r"rho-math-1b \(TinyLlama architecture\)|TriLM \(about 4B\)")
+"""Descriptions that say which architecture is meant and round its size."""
+
+
+def names(rows: list[dict[str, str]], shipped: set[str]) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    """Spellings of shipped models, and models that are known by name alone.
+
+    A name that the table gives to a relative of another size is a model of its own, known by name alone;
+    a description without a size is neither.
+    """
+    spellings: dict[str, str] = {}
+    named: list[dict[str, Any]] = []
+    for row in rows:
+        name, target = row["model"], row["hf_id"]
+        if name in shipped:
+            continue
+        same = same_size(name, target) and not OTHER_SIZES.search(name)
+        if target and (same or ROUNDED.search(name)):
+            spellings[name] = target
+        elif re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+            kind = row["attention"]
+            named.append(
+                {
+                    "id": name, "attention_kind": kind, "not_sized": f"{kind}, tensors not known",
+                    "parameters": None, "parameters_active": None, "parameters_published_source": None,
+                    "max_position": None, "licence": None, "source": NAMED_SOURCE, "architecture": None,
+                }
+            )  # fmt: skip
+    return spellings, named
 
 
 def text(content: dict[str, Any]) -> str:
