@@ -132,8 +132,8 @@ class Data:
 
 
 def data(rows: Sequence[Row], most_per_group: float = 30.0) -> Data:
-    """The rows that count and can be answered. Of each publisher, family and metric all rows together weigh at
-    most ``most_per_group``."""
+    """The rows that count and can be answered. Of a publisher, family and metric with more than
+    ``most_per_group`` rows each weighs √(``most_per_group`` ÷ rows)."""
     kept: list[Row] = []
     cases: list[Case] = []
     for row in rows:
@@ -148,7 +148,7 @@ def data(rows: Sequence[Row], most_per_group: float = 30.0) -> Data:
     keys = [(row.source_group, row.inputs.get("family", ""), row.metric) for row in kept]
     for key in keys:
         groups[key] = groups.get(key, 0) + 1
-    return Data(kept, cases, np.array([min(1.0, most_per_group / groups[key]) for key in keys]))
+    return Data(kept, cases, np.array([min(1.0, (most_per_group / groups[key]) ** 0.5) for key in keys]))
 
 
 def unknowns(found: Data) -> list[Factor]:
