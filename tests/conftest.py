@@ -15,6 +15,7 @@ import pytest
 from django.conf import settings
 from django.core.cache import cache
 from django.test import Client
+from django.utils import translation
 from hypothesis import settings as hypothesis_settings
 
 from accounts.models import Team, User
@@ -103,6 +104,13 @@ def nothing_kept_of_another_test() -> None:
 def fresh_cache() -> None:
     """Rate limits count in the cache; no test inherits another one's attempts."""
     cache.clear()
+
+
+@pytest.fixture(autouse=True)
+def language_of_no_other_test() -> Iterator[None]:
+    """A request in Japanese leaves its language behind in the thread."""
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture
