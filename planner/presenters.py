@@ -247,14 +247,13 @@ class Answer:
         model, workload = self.comparison.model, self.comparison.workload
         runtime = workload.get("runtime", {})
         return _(
-            "%(model)s: %(parameters)s billion parameters, %(layers)s layers, %(attention)s attention; "
-            "source: %(source)s. Engine %(runtime)s, version %(version)s."
+            "%(model)s: %(parameters)s billion parameters, %(layers)s layers, %(attention)s attention. "
+            "Engine %(runtime)s, version %(version)s."
         ) % {
             "model": model.get("name"),
             "parameters": significant(float(model.get("parameters") or 0) / 1e9),
             "layers": model.get("layers"),
             "attention": model.get("attention") or "–",
-            "source": model.get("source"),
             "runtime": wording.RUNTIMES.get(str(runtime.get("name")), runtime.get("name")),
             "version": runtime.get("version") or _("newest"),
         }
