@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from planner.wording import RUNTIMES
+
 ASSUMPTIONS: dict[str, str | Promise] = {
     "memory_fraction": _("Share of memory the engine takes"),
     "max_num_batched_tokens": _("Tokens per step at most"),
@@ -73,7 +75,7 @@ def assumption(name: str) -> str:
     """An assumption by its name; constants of an engine come as "vllm.engine_bytes"."""
     owner, _dot, own = name.rpartition(".")
     words = str(ASSUMPTIONS.get(own, own.replace("_", " ")))
-    return f"{owner.replace('_', ' ')} · {words}" if owner else words
+    return f"{RUNTIMES.get(owner, owner)} · {words}" if owner else words
 
 
 def price(amount: str, per: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner import wording
+from planner import assumption_words, wording
 from planner.figures import exact, gib, seconds
 from planner.sizing.quantities import Derivation
 
@@ -35,19 +35,15 @@ def derivation(key: str, made: Derivation) -> DerivationView:
         formula=formula,
         result=_measured(made.value, made.unit),
         terms=tuple(
-            (term.symbol, exact(term.value), _unit(term.unit), term.source or "") for term in made.terms
+            (term.symbol, exact(term.value), term.unit, term.source or "") for term in made.terms
         ),
     )
 
 
-def _unit(unit: str) -> str:
-    return "" if unit in ("1", "") else unit
-
-
 def _measured(value: float, unit: str) -> str:
     if unit in UNITS_IN_GIB and abs(value) >= 1024**2:
-        return f"{exact(round(value))} {unit} = {gib(value)} GiB"
+        return f"{exact(round(value))} {assumption_words.unit(unit)} = {gib(value)} GiB"
     if unit == "s":
         text, shown = seconds(value)
         return f"{text} {shown}"
-    return f"{exact(value)} {_unit(unit)}".strip()
+    return f"{exact(value)} {assumption_words.unit(unit)}".strip()
