@@ -106,13 +106,8 @@ def ensure_environment(requirements: str = "requirements.txt") -> None:
         if not (uv and run_quietly([uv, "venv", "--quiet", "--python", sys.executable, str(VENV)])):
             make_venv()
     say(f"Installing {requirements} …")
-    flags = ["--quiet", "--require-hashes", "--requirement", str(HERE / requirements)]
-    if not (uv and run_quietly([uv, "pip", "install", "--python", str(PYTHON), *flags])):
-        if not (VENV / "bin" / "pip").exists():
-            make_venv()
-        pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--no-input", "install", *flags]
-        if subprocess.run(pip, stdout=sys.stderr, check=False).returncode:
-            stop_with("The requirements could not be installed; the lines above say why.")
+    if not install(requirements):
+        stop_with("The requirements could not be installed; the lines above say why.")
     # The test requirements hold the product's own, in the same versions.
     covered = {"requirements.txt": digest_of(HERE / "requirements.txt")} | {requirements: wanted}
     STAMP.write_text(json.dumps(read_stamp(STAMP) | covered), encoding="utf-8")
@@ -125,17 +120,28 @@ def ensure_test_data() -> None:
     if read_stamp(STAMP).get(TEST_DATA) == wanted:
         return
     say(f"Installing {TEST_DATA} (material of tests, 80 MB) …")
-    flags = ["--quiet", "--no-deps", "--require-hashes", "--requirement", str(requirements)]
-    uv = shutil.which("uv")
-    pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--no-input", "install", *flags]
-    if (uv and run_quietly([uv, "pip", "install", "--python", str(PYTHON), *flags])) or run_quietly(pip):
+    if install(TEST_DATA, "--no-deps"):
         STAMP.write_text(json.dumps(read_stamp(STAMP) | {TEST_DATA: wanted}), encoding="utf-8")
     else:
         say(f"{TEST_DATA} could not be installed: the tests that read published model configs cannot run.")
 
 
 def run_quietly(command: list[str]) -> bool:
-    return subprocess.run(command, stdout=sys.stderr, check=False).returncode == 0
+    trusted = os.environ | {"UV_SYSTEM_CERTS": os.environ.get("UV_SYSTEM_CERTS", "1")}  # as pip does
+    return subprocess.run(command, stdout=sys.stderr, check=False, env=trusted).returncode == 0
+
+
+def install(requirements: str, *flags: str) -> bool:
+    """Installs a locked file with uv where there is one, else with pip; True if everything is there."""
+    flags = ("--quiet", "--require-hashes", *flags, "--requirement", str(HERE / requirements))
+    uv = shutil.which("uv")
+    if uv and run_quietly([uv, "pip", "install", "--python", str(PYTHON), *flags]):
+        return True
+    if not (VENV / "bin" / "pip").exists():
+        make_venv()
+    return run_quietly(
+        [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--no-input", "install", *flags]
+    )
 
 
 def make_venv() -> None:
