@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import Count, Max
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from catalog import wording
 from catalog.facts import RATES, AcceleratorFact, Rate
@@ -78,7 +79,7 @@ def fact_groups(fact: AcceleratorFact) -> list[FactGroup]:
     return [
         FactGroup(_("Memory"), _memory(fact)),
         FactGroup(_("Dense rates, without sparsity"), [_dense_rate(fact, rate) for rate in RATES]),
-        FactGroup(_("Links"), _links(fact)),
+        FactGroup(pgettext_lazy("of an accelerator", "Links"), _links(fact)),
         FactGroup(_("Device"), _device(fact)),
     ]
 

@@ -126,35 +126,31 @@ def record(observations: Iterable[Observation], at: datetime, refresh: Refresh |
     )
 
     additions: list[Price] = []
+    newest: dict[int, Price] = {}
     corrected: list[Offer] = []
     for key, seen in by_key.items():
         offer = known[key]
         done.touched_ids.add(offer.pk)
         if offer.confirmed_on is not None and _correct(offer, seen[-1]):
             corrected.append(offer)
-        additions += _prices_to_add(offer, seen, history.get(offer.pk, set()), at, refresh, done)
+        additions += _prices_to_add(offer, seen, history.get(offer.pk, set()), at, refresh, done, newest)
     Price.objects.bulk_create(additions, batch_size=CHUNK)
     done.prices_added = len(additions)
     done.offers_corrected = len(corrected)
-    _point_at_newest(additions)
+    _point_at_newest(newest)
     Offer.objects.bulk_update(corrected, [*OFFER_FIELDS, "accelerator"], batch_size=100)
     _mark_seen([known[key] for key in by_key], refresh)
     return done
 
 
-def _point_at_newest(additions: list[Price]) -> None:
+def _point_at_newest(newest: dict[int, Price]) -> None:
     """Let each offer's current price be its newest; older ones stay history."""
-    moved: dict[int, Offer] = {}
-    for price in additions:
-        offer = price.offer
-        if offer.confirmed_on is None or price.observed_on >= offer.confirmed_on:
-            offer.current_price = price
-            offer.confirmed_on = price.observed_on
-            offer.gone_since = None
-            moved[offer.pk] = offer
-    Offer.objects.bulk_update(
-        moved.values(), ["current_price", "confirmed_on", "gone_since"], batch_size=CHUNK
-    )
+    moved = []
+    for price in newest.values():
+        price.offer.current_price = price
+        price.offer.gone_since = None
+        moved.append(price.offer)
+    Offer.objects.bulk_update(moved, ["current_price", "confirmed_on", "gone_since"], batch_size=CHUNK)
 
 
 def _mark_seen(offers: list[Offer], refresh: Refresh | None) -> None:
@@ -222,7 +218,9 @@ def _prices_to_add(
     at: datetime,
     refresh: Refresh | None,
     done: Recorded,
+    newest: dict[int, Price],
 ) -> list[Price]:
+    """What to append for one offer; ``newest`` gets the price that becomes its current one, if any does."""
     added: list[Price] = []
     current = offer.current_price
     for observation in seen:
@@ -244,7 +242,8 @@ def _prices_to_add(
             continue
         if current is not None:
             done.prices_changed += 1
-        current = price
+        current = newest[offer.pk] = price
+        offer.confirmed_on = observation.observed_on
     return added
 
 

@@ -22,11 +22,12 @@ from catalog.models import (
     CatalogVersion,
     EgressTier,
     ExchangeRate,
+    Offer,
     Provider,
     Region,
     StoragePrice,
 )
-from catalog.recording import Observation, record, rounded
+from catalog.recording import CHUNK, Observation, record, rounded
 
 SEEDS = Path(__file__).parent / "seeds"
 
@@ -140,10 +141,20 @@ def _load_table(
 def _load_offers(report: SeedReport, folder: Path, at: datetime) -> None:
     providers = set(Provider.objects.values_list("slug", flat=True))
     done = record(_observations(report, folder, providers), at)
+    dropped = _retire_dropped(done.touched_ids, at)
     report.kept["offers"] = len(done.touched_ids)
     report.changed["offers"] = (
-        done.offers_added + done.offers_corrected + done.prices_added + done.prices_confirmed
+        done.offers_added + done.offers_corrected + done.prices_added + done.prices_confirmed + dropped
     )
+
+
+def _retire_dropped(listed_ids: set[int], at: datetime) -> int:
+    """Offers that only seeds knew and that the seeds no longer list: another name of one that they do."""
+    known = Offer.objects.filter(gone_since__isnull=True, confirmed_by__isnull=True)
+    dropped = sorted(set(known.values_list("pk", flat=True)) - listed_ids)
+    for start in range(0, len(dropped), CHUNK):
+        Offer.objects.filter(pk__in=dropped[start : start + CHUNK]).update(gone_since=at)
+    return len(dropped)
 
 
 def _observations(report: SeedReport, folder: Path, providers: set[str]) -> Iterator[Observation]:

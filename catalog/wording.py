@@ -14,6 +14,7 @@ NOT_COMPARABLE: dict[str, Text] = {
     "unknown_accelerator": _("the card is not in the catalog"),
     "host_price_unknown": _("the price is for the GPU alone; the machine costs more"),
     "memory_contradicts": _("the stated memory does not fit the card"),
+    "region_unknown": _("the source does not say for which region the price holds"),
     "size_unknown": _("the machine size is not in the catalog"),
 }
 

@@ -22,7 +22,6 @@ from catalog.models import (
     Offer,
     Price,
     Region,
-    StorageKind,
     StoragePrice,
 )
 from planner import inputs
@@ -221,7 +220,7 @@ def _terms_by_provider() -> dict[str, ProviderTerms]:
         "provider_id", "unit_s", "minimum_s", "source"
     ):
         terms[provider] = ProviderTerms(unit_s, minimum_s, source or None, {}, {})
-    for price in StoragePrice.objects.filter(kind=StorageKind.BLOCK, is_default=True, from_gb=0):
+    for price in StoragePrice.objects.filter(is_default=True, from_gb=0):
         of(price.provider_id).storage[price.region] = offers.StoragePrice(
             price_per_gb_month=price.amount_per_month * GB / price.per_bytes,
             currency=price.currency,

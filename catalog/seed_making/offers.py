@@ -10,6 +10,7 @@ from decimal import Decimal
 from catalog.identify import identify
 from catalog.seed_making.tables import Row
 from catalog.seed_making.terms import GPU_COUNTS
+from catalog.seed_making.twins import mark_unplaced, merge_twins
 
 COLUMNS = (
     "provider", "sku", "region", "tier", "tier_detail", "accelerator", "as_written", "gpu_count",
@@ -39,7 +40,10 @@ REASONS = (
 
 
 def offer_rows(
-    table: Iterable[Row], pages: Iterable[Row], azure_sizes: dict[str, Row]
+    table: Iterable[Row],
+    pages: Iterable[Row],
+    azure_sizes: dict[str, Row],
+    names_seen: dict[str, list[str]],
 ) -> tuple[list[Row], Counter[str]]:
     """All observations, sorted, and a count of what happened to the rows."""
     table = list(table)
@@ -55,6 +59,9 @@ def offer_rows(
             continue
         report["pages_2026.csv GPU rows read"] += 1
         found += _of_page(row, sold)
+    found = [{column: row.get(column, "") for column in COLUMNS} for row in found]
+    merge_twins(found, names_seen, report)
+    mark_unplaced(found, report)
     kept = _one_per_day(found, report)
     report["kept"] = len(kept)
     return kept, report
@@ -288,9 +295,8 @@ def _one_per_day(found: list[Row], report: Counter[str]) -> list[Row]:
     """Of several prices of a machine on one day the highest is kept: a plan must not promise the lower."""
     kept: dict[tuple[str, ...], Row] = {}
     for row in found:
-        full = {column: row.get(column, "") for column in COLUMNS}
         key = tuple(
-            full[column]
+            row[column]
             for column in (
                 "provider", "sku", "region", "tier", "tier_detail", "gpu_count", "observed_on",
                 "effective_from", "source",
@@ -298,13 +304,13 @@ def _one_per_day(found: list[Row], report: Counter[str]) -> list[Row]:
         )  # fmt: skip
         other = kept.get(key)
         if other is None:
-            kept[key] = full
+            kept[key] = row
             continue
         report[
             "merged: same machine, day and source"
-            if other["amount"] == full["amount"]
+            if other["amount"] == row["amount"]
             else "merged: highest of several"
         ] += 1
-        if Decimal(full["amount"]) > Decimal(other["amount"]):
-            kept[key] = full
+        if Decimal(row["amount"]) > Decimal(other["amount"]):
+            kept[key] = row
     return [kept[key] for key in sorted(kept)]

@@ -65,7 +65,7 @@ def test_offers_that_cannot_be_compared_are_kept_with_their_reason(report: SeedR
     reasons = set(Offer.objects.exclude(not_comparable="").values_list("not_comparable", flat=True))
     assert reasons == {
         "count_unknown", "slice_memory_unknown", "ambiguous_accelerator", "unknown_accelerator", "host_price_unknown",
-        "memory_contradicts",
+        "memory_contradicts", "region_unknown",
     }  # fmt: skip
     twins = Offer.objects.filter(not_comparable="ambiguous_accelerator").exclude(not_comparable_detail="")
     assert "|" in twins[0].not_comparable_detail
@@ -79,6 +79,51 @@ def test_the_latest_observation_is_the_price_and_the_earlier_one_is_history(repo
         "2026-10-01",
     )
     assert [price.amount for price in offer.prices.all()] == [Decimal(36), Decimal("30.8")]
+
+
+def test_one_product_of_two_sources_is_one_offer_with_both_observations(report: SeedReport) -> None:
+    card = Offer.objects.current().filter(
+        provider="hyperstack", accelerator="RTXA6000", gpu_count=1, tier="on_demand"
+    )
+    offer = card.get()
+    assert (offer.sku, offer.vcpu, offer.ram_gib) == ("A6000", 28, 58)
+    assert "hyperstack-rtx-a6000-on-demand" in offer.note
+    assert offer.spec_source == "tardellirs/gpu-pricing"
+    runpod = Offer.objects.current().get(
+        provider="runpod", accelerator="H100-SXM5", gpu_count=1, tier_detail="secure"
+    )
+    assert [(str(price.amount.normalize()), price.source) for price in runpod.prices.all()] == [
+        ("3.49", "silybench-data gpu_prices.csv, from runpod.io/pricing"), ("3.29", "tardellirs/gpu-pricing"),
+    ]  # fmt: skip
+
+
+def test_names_that_tell_products_apart_stay_apart(report: SeedReport) -> None:
+    linked = Offer.objects.current().filter(
+        provider="hyperstack", accelerator="A100-PCIe-80GB", gpu_count=1, tier="on_demand"
+    )
+    assert set(linked.values_list("sku", flat=True)) == {"A100 NVLink", "A100 PCIe"}
+    sizes = Offer.objects.filter(provider="aws", accelerator="A10G", gpu_count=1, region="us-east-1")
+    assert sizes.count() > 4
+
+
+def test_an_old_price_without_a_region_does_not_stand_beside_the_regional_ones(report: SeedReport) -> None:
+    unplaced = Offer.objects.get(provider="aws", sku="p4d.24xlarge", region="", tier="on_demand")
+    assert unplaced.not_comparable == "region_unknown"
+    placed = Offer.objects.get(provider="aws", sku="p4d.24xlarge", region="us-east-1", tier="on_demand")
+    assert placed.not_comparable == ""
+
+
+def test_an_offer_that_the_seeds_drop_is_gone(report: SeedReport, tmp_path: Path) -> None:
+    folder = tmp_path / "seeds"
+    shutil.copytree(SEEDS, folder)
+    lines = (folder / "offers.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "offers.csv").write_text(
+        "".join(line for line in lines if not line.startswith("lambda,A10,")), encoding="utf-8"
+    )
+    assert load_seeds(AT, folder).changed["offers"] == 4  # machines of 1, 2, 4 and 8 GPUs
+    assert not Offer.objects.current().filter(provider="lambda", sku="A10").exists()
+    assert Offer.objects.priced(AT - timedelta(seconds=1)).count() == 0
+    assert not load_seeds(AT, folder).anything
 
 
 def test_a_price_per_gpu_is_multiplied_for_counts_that_are_known_only(report: SeedReport) -> None:
@@ -180,7 +225,10 @@ def test_a_broken_seed_row_is_refused_by_name_and_the_others_are_loaded(tmp_path
     folder = tmp_path / "seeds"
     shutil.copytree(SEEDS, folder)
     lines = (folder / "offers.csv").read_text(encoding="utf-8").splitlines()
-    head, sample = lines[0], next(line for line in lines if line.startswith("lambda,A10,"))
+    head, sample = (
+        lines[0],
+        next(line for line in lines if line.startswith("lambda,A10,") and ",A10,A10," in line),
+    )
     assert ",1.29,USD," in sample
     broken = [
         sample.replace(",1.29,USD,", f",{price},USD,").replace("lambda,A10", f"{who},A10 {place}")

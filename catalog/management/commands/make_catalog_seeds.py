@@ -61,7 +61,10 @@ class Command(BaseCommand):
         write_json(SEEDS / "azure_sizes.json", "Sizes of Azure machines", "gpu", gpu_sizes, without_gpu=other)
         self.stdout.write(f"azure_sizes {len(gpu_sizes)} with GPU, {len(other)} without")
         rows, report = offers.offer_rows(
-            read("prices/offers.csv"), pages, {row["sku"]: row for row in sizes if row["kind"] == "gpu"}
+            read("prices/offers.csv"),
+            pages,
+            {row["sku"]: row for row in sizes if row["kind"] == "gpu"},
+            {row["provider_id"]: row["names_seen"].split("|") for row in providers},
         )
         write_csv(SEEDS / "offers.csv", offers.COLUMNS, rows)
         for what, count in report.items():
