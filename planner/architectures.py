@@ -1,19 +1,26 @@
-"""The shipped model architectures: found by name, searched as one types, or read from a pasted config."""
+"""Model architectures: shipped ones found by name and searched, others read from a config, a hub or a header."""
 
 from __future__ import annotations
 
+import json
 import re
+from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 
+from django.conf import settings
 from pydantic import ConfigDict
 
+from planner import hub
 from planner.model_names import Spellings
-from planner.sizing import config_reader
+from planner.models import HubConfig
+from planner.sizing import checkpoint_headers, config_reader
 from planner.sizing.architecture import Architecture, ModelError, NotSized, parameter_count
 from planner.sizing.quantities import Frozen
 from planner.sizing.workload import ModelReference
 
+HUB_FRESH = timedelta(days=1)
+"""So long the default branch's commit is not asked for again."""
 SEED = Path(__file__).with_name("seeds") / "architectures.json"
 
 
@@ -83,13 +90,84 @@ def find(name: str) -> Entry | None:
 
 
 def resolve(model: ModelReference) -> Architecture:
-    """The architecture a workload means: its pasted config, else the shipped model of that name.
+    """The architecture a workload means: its pasted config, else the shipped model of that name, else what
+    was read from the hub at that revision (see ``frozen``).
 
     Raises ``UnknownModel``, ``NotSized`` or ``config_reader.ConfigError``, all of them ``ModelError``.
     """
     if model.config is not None:
         return config_reader.read(model.config, name="config.json", source="config.json as pasted")
+    if find(model.id) is None and hub.is_hub_id(model.id):
+        kept = HubConfig.find(model.id, model.revision)
+        if kept is not None:
+            return _sized(_read_hub(kept.name, kept.commit, kept.text).architecture)
     return resolve_name(model.id)
+
+
+def frozen(model: ModelReference, at: datetime) -> ModelReference:
+    """The same model with the commit its configuration was read at, if it is one of the hub's.
+
+    Shipped and pasted models are as they are; so is everything where the hub is switched off.
+    Raises ``hub.HubError`` where the hub gives nothing.
+    """
+    if model.config is not None or not hub.is_hub_id(model.id) or find(model.id) is not None:
+        return model
+    kept = HubConfig.find(model.id, model.revision, None if model.revision else at - HUB_FRESH)
+    if kept is None:
+        if not settings.HUB_ENABLED:
+            return model
+        kept = _fetched(model.id, model.revision, at)
+    return model.model_copy(update={"revision": kept.commit})
+
+
+def from_hub(name: str, revision: str | None, at: datetime) -> tuple[config_reader.Reading, str]:
+    """What the hub's ``config.json`` says of a model, and the commit it was read at.
+
+    Raises ``hub.HubError`` (``hub_off`` where it is switched off) or ``config_reader.ConfigError``.
+    """
+    kept = HubConfig.find(name, revision, None if revision else at - HUB_FRESH)
+    if kept is None:
+        if not settings.HUB_ENABLED:
+            raise hub.HubError("hub_off", name)
+        kept = _fetched(name, revision, at)
+    return _read_hub(kept.name, kept.commit, kept.text), kept.commit
+
+
+def _fetched(name: str, revision: str | None, at: datetime) -> HubConfig:
+    found = hub.fetch(name, revision, settings.HUB_ENDPOINT)
+    document = config_reader.parse(found.document, hub.BYTES_MAXIMUM)
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=True)
+    _read_hub(name, found.commit, text)  # Nothing is kept that cannot be read.
+    return HubConfig.keep(name, found.commit, text, at)
+
+
+@lru_cache(maxsize=256)
+def _read_hub(name: str, commit: str, text: str) -> config_reader.Reading:
+    document = config_reader.parse(text, 4 * hub.BYTES_MAXIMUM)
+    return config_reader.understand(document, name=name, source=f"config.json of {name} at {commit}")
+
+
+def _sized(arch: Architecture) -> Architecture:
+    if arch.not_sized is not None:
+        raise NotSized(arch.id, arch.not_sized)
+    return arch
+
+
+class FromHeader(Frozen):
+    """What the header of a checkpoint file says, and the architecture where it holds the shapes."""
+
+    header: checkpoint_headers.CheckpointHeader
+    reading: config_reader.Reading | None
+
+
+def from_header(data: bytes) -> FromHeader:
+    """The start of a GGUF or safetensors file. Raises ``checkpoint_headers.HeaderError``, ``ConfigError``."""
+    header = checkpoint_headers.read_header(data)
+    reading = None
+    if header.config is not None:
+        name = header.name or header.architecture or header.kind
+        reading = config_reader.understand(header.config, name=name, source=f"{header.kind} header")
+    return FromHeader(header=header, reading=reading)
 
 
 @lru_cache(maxsize=1024)

@@ -1,4 +1,4 @@
-"""What the planner keeps: pasted model configurations too long for a link."""
+"""What the planner keeps: pasted model configurations too long for a link, and those read from a model hub."""
 
 from __future__ import annotations
 
@@ -62,3 +62,36 @@ class PastedConfig(models.Model):
             cls.objects.filter(digest=digest).update(used_at=at)
         config: dict[str, Any] = json.loads(kept.text)
         return config
+
+
+class HubConfig(models.Model):
+    """A model's ``config.json`` at one commit of its hub. Never changed: a commit's file does not change."""
+
+    name = models.CharField(max_length=193)
+    commit = models.CharField(max_length=64)
+    text = models.TextField()
+    fetched_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=("name", "commit"), name="planner_one_config_a_commit")]
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.commit[:12]}"
+
+    @classmethod
+    def keep(cls, name: str, commit: str, text: str, at: datetime) -> HubConfig:
+        """Store what was fetched and fully read; fetched again, only the time is new."""
+        kept, _created = cls.objects.update_or_create(
+            name=name,
+            commit=commit,
+            defaults={"fetched_at": at},
+            create_defaults={"text": text, "fetched_at": at},
+        )
+        return kept
+
+    @classmethod
+    def find(cls, name: str, commit: str | None, since: datetime | None = None) -> HubConfig | None:
+        """The configuration at a commit, or without one the latest fetched after ``since``."""
+        kept = cls.objects.filter(name=name)
+        kept = kept.filter(commit=commit) if commit else kept.order_by("-fetched_at")
+        return (kept.filter(fetched_at__gt=since) if since else kept).first()

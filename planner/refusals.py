@@ -22,6 +22,19 @@ REFUSALS: dict[str, Text] = {
     "config_duplicate_key": _("This config.json has the key “%(key)s” twice."),
     "config_wrong_type": _("“%(key)s” in this config.json has a value of the wrong kind."),
     "config_out_of_range": _("“%(key)s” in this config.json must be from %(low)s to %(high)s."),
+    "hub_off": _("Reading models from the hub is switched off here. Paste the model's config.json."),
+    "hub_unreachable": _(
+        "The model hub gave no answer in time, so “%(name)s” is not known. Paste its config.json, or try again in "
+        "a minute."
+    ),
+    "hub_not_found": _("The model hub has no “%(name)s” with a config.json at that revision."),
+    "hub_gated": _("The model hub shows “%(name)s” only to those who were let in. Paste its config.json."),
+    "hub_busy": _(
+        "The model hub asks to wait before it is asked again. Paste the config.json of “%(name)s”."
+    ),
+    "hub_too_large": _("The config.json of “%(name)s” is larger than 2 MB."),
+    "hub_redirected": _("The model hub sent us to another host for “%(name)s”; that is not followed."),
+    "hub_unreadable": _("The model hub's answer for “%(name)s” could not be read."),
     "config_missing_key": _("“%(key)s” is missing in this config.json."),
 }
 

@@ -73,6 +73,7 @@ class UnknownOffer(LookupError):
 
 
 def _setting(workload: ServingWorkload | BatchWorkload, at: datetime) -> Setting:
+    workload = workload.model_copy(update={"model": architectures.frozen(workload.model, at)})
     arch = architectures.resolve(workload.model)
     return Setting(
         workload=workload,
