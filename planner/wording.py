@@ -11,7 +11,7 @@ from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext, pgettext
+from django.utils.translation import ngettext, pgettext, pgettext_lazy
 
 Text = str | Promise
 
@@ -64,10 +64,11 @@ LINKS: dict[str, Text] = {
 }  # fmt: skip
 PRICE_UNITS: dict[str, Text] = {"hour": _("per hour"), "month": _("per month")}
 LINES: dict[str, Text] = {
-    "gpu": _(
-        "Machines"
-    ), "storage": _("Storage"), "egress": _("Transfer out"), "rework": _("Expected rework"),
-}  # fmt: skip
+    "gpu": pgettext_lazy("line of a bill", "Machines"),
+    "storage": _("Storage"),
+    "egress": _("Transfer out"),
+    "rework": _("Expected rework"),
+}
 TARGETS: dict[str, Text] = {
     "ttft_s": _("first token (TTFT)"),
     "tpot_s": _("streaming (TPOT)"),

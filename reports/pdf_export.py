@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import typst
-from django.utils.translation import get_language, ngettext
+from django.utils.translation import get_language, ngettext, pgettext
 from django.utils.translation import gettext as _
 
 from planner.charts import cost_speed, render_svg
@@ -105,7 +105,7 @@ def _data(sheet: Sheet) -> dict[str, Any]:
 def _meta(sheet: Sheet) -> list[tuple[str, str]]:
     return [
         (_("Plan"), f"{sheet.slug}" if sheet.slug else words.status("draft")),
-        (_("Version"), str(sheet.number or "")),
+        (pgettext("of a plan", "Version"), str(sheet.number or "")),
         (_("Prepared for"), sheet.prepared_for),
         (_("Prepared by"), sheet.prepared_by),
         (_("Saved on"), sheet.created_at.date().isoformat() if sheet.created_at else ""),
@@ -244,6 +244,7 @@ def _labels() -> dict[str, str]:
     return {
         "quotation": _("QUOTATION OF COMPUTE"),
         "per_month": _("per month"),
+        "per_month_net": _("per month, without tax"),
         "per_term": _("per 12 months at these prices"),
         "per_million": _("per 1M tokens, average load"),
         "rank": _("Rank"),

@@ -10,6 +10,7 @@ from typing import cast
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from planner import wording
 from planner.columns import COLUMNS, Column, Value
@@ -40,7 +41,7 @@ class Head:
 
 FIRST = (
     Head("plan", _("Plan")),
-    Head("version", _("Version")),
+    Head("version", pgettext_lazy("of a plan", "Version")),
     Head("title", _("Title")),
     Head("workload", _("Workload")),
     Head("status", _("Status")),

@@ -11,6 +11,7 @@ from typing import Any
 
 import xlsxwriter
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 from xlsxwriter.worksheet import Worksheet
 
 from planner import assumption_words, wording
@@ -150,7 +151,7 @@ def _about(sheet: Sheet) -> list[list[Value]]:
         [_("Prepared by"), sheet.prepared_by],
         [_("Note"), sheet.note],
         [_("Plan"), sheet.slug or words.status("draft")],
-        [_("Version"), sheet.number],
+        [pgettext("of a plan", "Version"), sheet.number],
         [_("Prices as of"), sheet.priced_at.isoformat(timespec="seconds")],
         [_("Engine version"), sheet.engine_version],
         [_("Catalog version"), sheet.catalog_version],
