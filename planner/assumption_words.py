@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext
 
 from planner.wording import RUNTIMES
 
@@ -76,6 +79,11 @@ def assumption(name: str) -> str:
     owner, _dot, own = name.rpartition(".")
     words = str(ASSUMPTIONS.get(own, own.replace("_", " ")))
     return f"{RUNTIMES.get(owner, owner)} · {words}" if owner else words
+
+
+def either(remedies: Iterable[str]) -> str:
+    """Changes that would each help, in one line."""
+    return pgettext("between changes that would each help", "; ").join(remedies)
 
 
 def price(amount: str, per: str) -> str:

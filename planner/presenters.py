@@ -261,7 +261,7 @@ class Answer:
     @property
     def title_hint(self) -> str:
         name = str(self.comparison.model.get("name", "")).rpartition("/")[2]
-        return f"{name}, {wording.word('kind', self.comparison.kind)}"
+        return wording.listed([name, wording.word("kind", self.comparison.kind)])
 
     @property
     def rejected_total(self) -> int:

@@ -17,6 +17,7 @@ import typst
 from django.utils.translation import get_language, ngettext, pgettext
 from django.utils.translation import gettext as _
 
+from planner import assumption_words
 from planner.charts import cost_speed, render_svg
 from planner.figures import Cell
 from planner.memory_bar import memory_bar
@@ -225,7 +226,7 @@ def _rejected(group: RejectedGroup) -> dict[str, Any]:
             [
                 _offer(row.it),
                 row.shortfall or row.detail,
-                "; ".join(row.help),
+                assumption_words.either(row.help),
             ]
             for row in shown
         ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.utils.translation import gettext as _
 
-from planner import wording
+from planner import assumption_words, wording
 from planner.sizing.quantities import GIB
 from planner.sizing.results import Rejection
 
@@ -52,4 +52,4 @@ def rejection(row: Rejection) -> str:
 
 
 def remedies(row: Rejection) -> str | None:
-    return "; ".join(wording.change(change) for change in row.what_would_help) or None
+    return assumption_words.either(wording.change(change) for change in row.what_would_help) or None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django import template
 
 from planner import assumption_words
@@ -12,6 +14,11 @@ register = template.Library()
 @register.filter
 def assumption_word(name: str) -> str:
     return assumption_words.assumption(name)
+
+
+@register.filter
+def either(remedies: Iterable[str]) -> str:
+    return assumption_words.either(remedies)
 
 
 @register.filter
