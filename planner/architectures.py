@@ -112,11 +112,14 @@ def frozen(model: ModelReference, at: datetime) -> ModelReference:
     """
     if model.config is not None or not hub.is_hub_id(model.id) or find(model.id) is not None:
         return model
-    kept = HubConfig.find(model.id, model.revision, None if model.revision else at - HUB_FRESH)
+    revision = model.revision
+    if revision and HubConfig.is_of_another(model.id, revision):
+        revision = None  # Left over from the model that was chosen before.
+    kept = HubConfig.find(model.id, revision, None if revision else at - HUB_FRESH)
     if kept is None:
         if not settings.HUB_ENABLED:
             return model
-        kept = _fetched(model.id, model.revision, at)
+        kept = _fetched(model.id, revision, at)
     return model.model_copy(update={"revision": kept.commit})
 
 

@@ -95,3 +95,9 @@ class HubConfig(models.Model):
         kept = cls.objects.filter(name=name)
         kept = kept.filter(commit=commit) if commit else kept.order_by("-fetched_at")
         return (kept.filter(fetched_at__gt=since) if since else kept).first()
+
+    @classmethod
+    def is_of_another(cls, name: str, commit: str) -> bool:
+        """Whether a commit is known, but only of other models."""
+        names = set(cls.objects.filter(commit=commit).values_list("name", flat=True)[:10])
+        return bool(names) and name not in names

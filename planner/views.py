@@ -6,7 +6,7 @@ from datetime import date, datetime
 from functools import lru_cache
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -57,6 +57,7 @@ def workbench(request: HttpRequest) -> HttpResponse:
     form = WorkbenchForm.from_query(given, at=at, choices=choices(market.current(at)))
     if request.method == "POST":
         return _to_canonical(request, form, at)
+    form = _frozen(form, given, at)
     answer = _answer(form, at) if form.is_valid() else None
     is_fragment = bool(request.htmx) and not request.htmx.history_restore_request  # type: ignore[attr-defined]
     context = _context(form, answer, at)
@@ -65,6 +66,22 @@ def workbench(request: HttpRequest) -> HttpResponse:
     response = render(request, "planner/workbench.html", context)
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+def _frozen(form: WorkbenchForm, given: QueryDict, at: datetime) -> WorkbenchForm:
+    """The same form with the commit of a model that comes from the hub, so that its link means the same later."""
+    if not form.is_valid():
+        return form
+    model = form.workload().model
+    try:
+        revision = architectures.frozen(model, at).revision
+    except ModelError:
+        return form  # Said at the field when the answer is asked for.
+    if revision == model.revision:
+        return form
+    changed = given.copy()
+    changed["revision"] = revision or ""
+    return WorkbenchForm.from_query(changed, at=at, choices=choices(market.current(at)))
 
 
 def _fragment(request: HttpRequest, form: WorkbenchForm, context: dict[str, Any]) -> HttpResponse:

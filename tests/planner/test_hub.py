@@ -220,6 +220,15 @@ def test_the_workbench_sizes_a_hub_model_and_says_what_the_hub_refused(
     page = client.get("/workbench/", {"model": NAME})
     assert page.status_code == 200
     assert HubConfig.objects.filter(name=NAME, commit=COMMIT).exists()
+    assert f"revision={COMMIT}" in page.content.decode()
+    later = client.get("/workbench/", {"model": NAME, "revision": COMMIT})
+    assert later.status_code == 200
+    assert len(stand_in.asked) == 2
+    stand_in.has_model(TINY, name="acme/Other-2")
+    stand_in.answers["/api/models/acme/Other-2/revision/main"] = (200, {}, b'{"sha": "%s"}' % (b"d" * 40))
+    stand_in.has(f"/acme/Other-2/resolve/{'d' * 40}/config.json", json.dumps(TINY).encode())
+    other = client.get("/workbench/", {"model": "acme/Other-2", "revision": COMMIT})
+    assert f"revision={'d' * 40}" in other.content.decode()
     missing = client.get("/workbench/", {"model": "acme/missing"})
     assert "The model hub has no" in missing.content.decode()
 
