@@ -49,6 +49,8 @@ class Entry(Frozen):
     max_position: int | None
     licence: str | None
     source: str
+    source_date: str
+    """As the source states it; ``undated`` where it states none."""
     architecture: Architecture | None
     """Its tensors, where they are known: of every sized model and of many that are not sized yet."""
 
@@ -102,6 +104,16 @@ def resolve(model: ModelReference) -> Architecture:
         if kept is not None:
             return _sized(_read_hub(kept.name, kept.commit, kept.text).architecture)
     return resolve_name(model.id)
+
+
+def reading(model: ModelReference) -> config_reader.Reading | None:
+    """What was assumed and left aside of a config that was pasted or came from the hub; None for shipped models."""
+    if model.config is not None:
+        return config_reader.understand(model.config, name="config.json", source="config.json as pasted")
+    if find(model.id) is None and hub.is_hub_id(model.id):
+        kept = HubConfig.find(model.id, model.revision)
+        return None if kept is None else _read_hub(kept.name, kept.commit, kept.text)
+    return None
 
 
 def frozen(model: ModelReference, at: datetime) -> ModelReference:

@@ -20,6 +20,7 @@ from planner.sizing.architecture import (
     Mixer,
     Moe,
 )
+from planner.sizing.config_keys import Watched
 from planner.sizing.config_text import ConfigError, UnsupportedArchitecture, printable
 from planner.sizing.families import Family
 
@@ -27,6 +28,7 @@ from planner.sizing.families import Family
 class Reader(Protocol):
     """What these functions need of the reader of a config: values within their ranges."""
 
+    outer: Watched
     config: dict[str, Any]
     family: Family
     family_name: str
@@ -35,6 +37,7 @@ class Reader(Protocol):
     def optional(self, kind: str, *keys: str) -> int | None: ...
     def flag(self, key: str, default: bool) -> bool: ...
     def within(self, key: str) -> Reader: ...
+    def over_tower(self, vision: dict[str, Any]) -> Reader: ...
     def attention(self, index: int, count: int, hidden: int, heads: int) -> Grouped | Latent: ...
     def mlp(self, index: int, hidden: int) -> Dense | Moe: ...
     def dense(self, hidden: int, width: int | None = None) -> Dense: ...

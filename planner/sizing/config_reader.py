@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from copy import copy
 from typing import Any
 
@@ -20,13 +20,11 @@ from planner.sizing.architecture import (
     Latent,
     LayerGroup,
     Moe,
-    Part,
-    Tower,
-    layer_parameters,
     parameter_count,
 )
-from planner.sizing.config_hybrids import LAYERS, compressed_layer, nemotron_kinds, nemotron_layer
+from planner.sizing.config_hybrids import LAYERS, nemotron_kinds
 from planner.sizing.config_keys import Watched, left_aside
+from planner.sizing.config_parts import draft_parameters, read_parts, towers_beside
 from planner.sizing.config_text import (
     FILE_KEYS_MAXIMUM,
     TEXT_BYTES_MAXIMUM,
@@ -39,7 +37,6 @@ from planner.sizing.config_text import (
 from planner.sizing.families import FAMILIES, NOT_COVERED, WRAPPERS, Family
 from planner.sizing.quantities import Frozen
 from planner.sizing.stored_formats import stored_formats
-from planner.sizing.towers import GEMMA4, SOURCE, read_towers, whisper_encoder
 
 __all__ = [
     "TEXT_BYTES_MAXIMUM",
@@ -228,6 +225,13 @@ class _Reader:
             self.within_[key] = inner
         return self.within_[key]
 
+    def over_tower(self, vision: dict[str, Any]) -> _Reader:
+        """The same reader over the config of an encoder beside the language model."""
+        self.vision = Watched(vision)
+        inner = copy(self)
+        inner.config = self.vision
+        return inner
+
     def levels(self) -> list[Watched]:
         """Every object that was read, each remembering what of it was."""
         inner = self.config if isinstance(self.config, Watched) else Watched(self.config)
@@ -265,9 +269,9 @@ class _Reader:
             final_norms=self.family.final_norms,
             head_bias=self.family.head_bias,
             learned_positions=positions,
-            towers=self._towers(hidden),
-            parts=self._parts(hidden, groups),
-            draft_parameters=self._draft(hidden, heads, count, groups[-1]),
+            towers=towers_beside(self, hidden),
+            parts=read_parts(self, hidden, groups),
+            draft_parameters=draft_parameters(self, hidden, heads, count, groups[-1]),
             not_sized=self.family.not_sized,
             max_position=longest,
             stored_format=stored.format,
@@ -294,80 +298,6 @@ class _Reader:
         if self.config.get("tie_word_embeddings") is None and not self.family.pooler:
             self.assumed["tie_word_embeddings"] = int(self.family.tied)
         return self.flag("tie_word_embeddings", self.family.tied)
-
-    def _towers(self, hidden: int) -> tuple[Tower, ...]:
-        kind = str(self.outer.get("model_type"))
-        if self.family_name == "gemma4_text":
-            return (Tower(name="vision_tower", parameters=GEMMA4, source="published parameter counts"),)
-        if self.family_name == "whisper":
-            found = whisper_encoder(self.number, hidden)
-            return (Tower(name="encoder", parameters=found, source=SOURCE),)
-        vision = self.outer.get("vision_config")
-        if vision is None:
-            # Llama 4's configs may leave the tower to the family's defaults; a text-only class has none.
-            if self.family_name not in ("llama4", "mllama") or "ForConditionalGeneration" not in str(
-                self.outer.get("architectures")
-            ):
-                return ()
-            kind, vision = self.family_name, {}
-        if not isinstance(vision, dict):
-            raise ConfigError("config_wrong_type", "vision_config must be an object", key="vision_config")
-        self.vision = Watched(vision)
-        reader = copy(self)
-        reader.config = self.vision
-        number: Callable[..., int] = reader.number
-        listed = self.outer.get("vision_feature_layer")
-        features = len(listed) if isinstance(listed, list) and listed else 1
-        return read_towers(kind, number, self.vision, hidden, features)
-
-    def _parts(self, hidden: int, groups: list[LayerGroup]) -> tuple[Part, ...]:
-        """Tensors outside the layers that few families have."""
-        found: list[Part] = []
-        family = self.family
-        if family.pooler:
-            types = self.number("heads", "type_vocab_size", default=2)
-            found += [
-                Part(name="token_types", group="embedding", rows=types, columns=hidden, read="lookup"),
-                Part(name="embedding_norm", group="norm", rows=2 * hidden),
-                Part(name="pooler", group="mlp", rows=hidden, columns=hidden),
-                Part(name="pooler_bias", group="norm", rows=hidden),
-            ]
-        if family.extra_tokens:
-            found.append(
-                Part(name="extra_tokens", group="embedding", rows=family.extra_tokens, columns=hidden,
-                     read="lookup")
-            )  # fmt: skip
-        streams = groups[0].streams
-        if streams:
-            found.append(Part(name="mix_head", group="norm", rows=streams * (streams * hidden + 1) + 1))
-        return tuple(found)
-
-    def _draft(self, hidden: int, heads: int, count: int, last: LayerGroup) -> int:
-        """Parameters of draft layers: each a layer, a matrix that joins two inputs, three norms."""
-        family = self.family
-        if family.draft == "none":
-            return 0
-        layers = self.number("index", "num_nextn_predict_layers", "mtp_num_hidden_layers", required=False)
-        layers = layers or family.draft_default
-        if not layers:
-            return 0
-        groups = [last]
-        edges = 2 * hidden * hidden + 3 * hidden
-        if self.family_name == "nemotron_h":
-            kinds = nemotron_kinds(self, "mtp_hybrid_override_pattern", "mtp_layers_block_type") or []
-            groups = [nemotron_layer(self, kind, hidden, heads) for kind in kinds]
-        elif self.family_name == "deepseek_v4":
-            ratios = self.listed("compress_ratios", count) or []
-            groups = [compressed_layer(self, count, ratios[-1] if len(ratios) > count else 0, hidden, heads)]
-            streams = groups[0].streams
-            edges += streams * (streams * hidden + 1) + 1
-        elif self.family.not_sized == "hybrid-GDN+GQA" or self.family_name == "glm_moe_dsa":
-            # Drafting layers attend fully and index by themselves, whatever the last layer does.
-            groups = [_fullest(self, count, hidden, heads)]
-        if family.draft == "layer_and_vocabulary":
-            edges += 2 * hidden * self.number("vocab", "vocab_size")
-        one = sum(layer_parameters(group.model_copy(update={"count": 1}), hidden) for group in groups)
-        return layers * (one + edges)
 
     def _window(self, index: int, count: int) -> int | None:
         config = self.config
@@ -536,13 +466,6 @@ def _plain_layer(reader: _Reader, index: int, count: int, hidden: int, heads: in
         norms = 2
     attention = reader.attention(index, count, hidden, heads)
     return LayerGroup(count=1, attention=attention, mlp=reader.mlp(index, hidden), norms=norms)
-
-
-def _fullest(reader: _Reader, count: int, hidden: int, heads: int) -> LayerGroup:
-    """The largest kind of layer that attends to all tokens."""
-    layers = [LAYERS[reader.family_name](reader, index, count, hidden, heads) for index in range(count)]
-    attending = [layer for layer in layers if isinstance(layer.attention, Grouped | Latent)]
-    return max(attending or layers, key=lambda layer: layer_parameters(layer, hidden))
 
 
 def attention_kind(groups: list[LayerGroup]) -> str:

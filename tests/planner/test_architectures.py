@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
@@ -133,10 +134,13 @@ def test_the_shipped_models_are_what_the_facts_make() -> None:
     assert architectures.SEED.read_text(encoding="utf-8") == made
 
 
-def test_every_shipped_model_has_a_source_and_is_sized_or_says_why_not() -> None:
+def test_every_shipped_model_has_a_source_with_its_date_and_is_sized_or_says_why_not() -> None:
     assert len(entries()) == 246
     for entry in entries():
         assert entry.source
+        assert re.fullmatch(r"20\d\d-\d\d(-\d\d)?|undated", entry.source_date)
+        if entry.architecture is not None and entry.architecture.parameters_published is not None:
+            assert re.search(r", 20\d\d", str(entry.parameters_published_source))
         assert entry.architecture is not None or entry.not_sized is not None
         if entry.architecture is not None:
             assert entry.architecture.not_sized == entry.not_sized
@@ -180,6 +184,10 @@ def test_a_pasted_config_wins_over_the_name() -> None:
     assert resolve(ModelReference(config=config)).hidden == 64
     with pytest.raises(ConfigError):
         resolve(ModelReference(config={"model_type": "llama"}))
+    told = architectures.reading(ModelReference(config={**config, "hyper_layers": 2}))
+    assert told is not None
+    assert told.left_aside == ("hyper_layers",)
+    assert architectures.reading(ModelReference()) is None
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,15 @@ def whole(text: str) -> int | None:
     return int(text) if text.isdigit() else None
 
 
+UNDATED = "undated"
+
+
+def date_in(source: str) -> str:
+    """The date that a source is of, as it states it; tables of model shapes rarely do."""
+    found = re.search(r"20\d\d-\d\d(-\d\d)?", source)
+    return found.group() if found else UNDATED
+
+
 def seed(folder: Path) -> dict[str, Any]:
     """The content of the seed file, from the folder that holds ``facts/``."""
     facts = folder / "facts"
@@ -47,6 +56,7 @@ def seed(folder: Path) -> dict[str, Any]:
                 "max_position": architecture.max_position if architecture else whole(row["max_position"]),
                 "licence": row["licence"].replace("(memory)", "(not read)") or None,
                 "source": source_of(row, counted=architecture is not None),
+                "source_date": date_in(row["source"]),
                 "architecture": architecture.model_dump(mode="json", exclude_defaults=True)
                 if architecture
                 else None,
@@ -56,7 +66,7 @@ def seed(folder: Path) -> dict[str, Any]:
     return {"models": [*models, *named], "spellings": spellings}
 
 
-NAMED_SOURCE = "named in measurements; its shapes are not known, undated"
+NAMED_SOURCE = "named in measurements; its shapes are not known"
 OTHER_SIZES = re.compile(
     r"whisper-(base|large$|large-v2|large-v3-turbo|medium|small|tiny)|bark-small|jina-embeddings|size not stated"
 )
@@ -86,7 +96,8 @@ def names(rows: list[dict[str, str]], shipped: set[str]) -> tuple[dict[str, str]
                 {
                     "id": name, "attention_kind": kind, "not_sized": f"{kind}, tensors not known",
                     "parameters": None, "parameters_active": None, "parameters_published_source": None,
-                    "max_position": None, "licence": None, "source": NAMED_SOURCE, "architecture": None,
+                    "max_position": None, "licence": None, "source": NAMED_SOURCE,
+                    "source_date": UNDATED, "architecture": None,
                 }
             )  # fmt: skip
     return spellings, named
