@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from io import BytesIO
 from pathlib import Path
 
 import polib
@@ -10,8 +11,10 @@ import pytest
 import time_machine
 from django.conf import settings
 from django.test import Client
+from pypdf import PdfReader
 
 from planner.examples import EXAMPLES
+from reports import exports
 from tests.factories import AT, make_team, make_user
 from tests.planner.factories import make_small_catalog
 from tests.platform.messages import Message, english_left, placeholders, tags, used_messages
@@ -127,3 +130,18 @@ def test_no_page_of_a_plan_falls_back_to_english(part: str) -> None:
         page = sign_in(user).get(f"/plans/{plan.slug}/{part}", headers={"Accept-Language": "ja"})
     assert page.status_code == 200
     assert english_left(page.content.decode(), NAMES) == []
+
+
+@pytest.mark.django_db
+def test_the_paper_is_a_japanese_quotation_with_iso_dates() -> None:
+    user = make_user(name="小野")
+    with time_machine.travel(AT, tick=False):
+        make_small_catalog()
+        version = save_plan(make_team("開発", user), user, "社内チャット", currency="JPY")
+        paper = PdfReader(BytesIO(exports.of_version(version, "pdf", "ja").content))
+    text = "".join(page.extract_text() for page in paper.pages)
+    for words in ("見積書", "月額 (税抜)", "再確認期限", "2026-11-30", "計算方法と不確かさ"):
+        assert words in text
+    assert re.search(r"¥[\d,]+(?![.\d])", text)
+    for words in ("per month", "Assumption", "Rejected", "Prepared", "machine-hour"):
+        assert words not in text
