@@ -237,6 +237,7 @@ class Answer:
     """The first of the ranking: what headline and strip speak of."""
     rejected: tuple[RejectedGroup, ...]
     change: str = ""
+    cheapest: str = ""
     load_check: str = ""
     why: str = ""
     """Why the first row is the first, where the rows are in the order of the ranking."""
@@ -291,6 +292,7 @@ def answer(
         best=candidate_view(first, (), language=language) if first else None,
         rejected=rejected_groups(comparison, language=language),
         change=_smallest_change(comparison),
+        cheapest=_cheapest(comparison, first),
         why=_why(rows, objective) if best is None else "",
         load_check=_load_check(comparison, first),
     )
@@ -398,6 +400,27 @@ def _lede(comparison: Comparison, best: Candidate | None) -> str:
         "First of %(n)d candidates: %(provider)s, %(sku)s.",
         comparison.candidates_total,
     ) % {"n": comparison.candidates_total, "provider": best.offer.provider_name, "sku": best.offer.sku}
+
+
+def _cheapest(comparison: Comparison, best: Candidate | None) -> str:
+    """The lowest total one may call the cheapest, beside a first row whose price is old, a floor or incomplete."""
+    if best is None or not comparison.class_counts.get("1"):
+        return ""
+    found = comparison.cheapest
+    if found is None:
+        return _(
+            "No candidate has a complete list price of the last 180 days: check a price before you rely on it."
+        )
+    if found.offer.offer_id == best.offer.offer_id:
+        return _("Also the lowest complete list price of the last 180 days.")
+    return _(
+        "Lowest complete list price of the last 180 days: %(layout)s on %(name)s, %(provider)s, %(total)s a month."
+    ) % {
+        "layout": wording.layout(found.replicas, found.layout.device_count, found.layout.tp),
+        "name": found.offer.accelerator,
+        "provider": found.offer.provider_name,
+        "total": money(found.total, found.currency),
+    }
 
 
 def _smallest_change(comparison: Comparison) -> str:

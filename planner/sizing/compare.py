@@ -20,6 +20,7 @@ from planner.sizing.results import (
     BatchRun,
     Bill,
     Candidate,
+    Cheapest,
     Comparison,
     MemorySplit,
     Miss,
@@ -67,6 +68,7 @@ def compare(
         for number, index in enumerate(order, start=1)
     )
     counts = {str(class_): weighed.count(class_) for class_ in (1, 2, 3)}
+    lowest = cheapest(setting, weighed)
     return Comparison(
         engine_version=engine_version,
         kind=workload.kind,
@@ -84,7 +86,8 @@ def compare(
         if counts["1"] == 0 and len(market)
         else None,
         not_comparable_count=market.not_comparable_count,
-        cheapest_offer_id=cheapest(setting, weighed),
+        cheapest_offer_id=lowest.offer.offer_id if lowest else None,
+        cheapest=lowest,
     )
 
 
@@ -105,7 +108,7 @@ def _as_computed(setting: Setting) -> dict[str, Any]:
     return document
 
 
-def cheapest(setting: Setting, weighed: Weighed) -> int | None:
+def cheapest(setting: Setting, weighed: Weighed) -> Cheapest | None:
     """The offer with the lowest complete monthly total of class 1, on demand, no floor and no estimate, whose
     price is at most 180 days old; None where there is none."""
     market = weighed.market
@@ -119,7 +122,20 @@ def cheapest(setting: Setting, weighed: Weighed) -> int | None:
     if not len(rows):
         return None
     order = np.lexsort((market.tie_rank()[rows], weighed.total_minor[rows]))
-    return int(market.offer_id[rows[order[0]]])
+    row = int(rows[order[0]])
+    placement = weighed.placements[market.machine_index[row]]
+    if isinstance(placement, Refusal):
+        raise TypeError("a rejected offer is never the cheapest")
+    facts = market.facts(row, setting.at.date())
+    monthly = bill_of(setting, weighed, row, placement, facts)
+    return Cheapest(
+        offer=facts,
+        layout=placement.option.layout,
+        replicas=placement.replicas,
+        machines=placement.machines,
+        total=monthly.total,
+        currency=monthly.currency,
+    )
 
 
 def bill_of(

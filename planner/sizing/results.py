@@ -11,11 +11,20 @@ from pydantic import ConfigDict, Field, PlainSerializer
 from planner.sizing.devices import Layout
 from planner.sizing.quantities import Assumption, Derivation, Estimate, Frozen
 
-Money = Annotated[Decimal, PlainSerializer(lambda amount: format(amount, "f"), return_type=str, when_used="json")]
+Money = Annotated[
+    Decimal, PlainSerializer(lambda amount: format(amount, "f"), return_type=str, when_used="json")
+]
 
 Verdict = Literal["fits", "tight", "does_not_fit"]
 Limit = Literal[
-    "memory_bandwidth", "compute", "interconnect", "step_overhead", "kv_room", "batch_cap", "offered_load", "prefill"
+    "memory_bandwidth",
+    "compute",
+    "interconnect",
+    "step_overhead",
+    "kv_room",
+    "batch_cap",
+    "offered_load",
+    "prefill",
 ]
 RejectionReason = Literal[
     "support", "memory", "divisibility", "include", "exclude", "region", "provider", "price", "interruption",
@@ -201,6 +210,18 @@ class SmallestChange(Frozen):
     candidates: int
 
 
+class Cheapest(Frozen):
+    """The offer that may be called the cheapest: lowest complete monthly total of class 1, on demand, price at
+    most 180 days old, no marketplace floor and no estimate."""
+
+    offer: OfferFacts
+    layout: Layout
+    replicas: int
+    machines: int
+    total: Money
+    currency: str
+
+
 class Comparison(Frozen):
     """Everything one workload's answer consists of; a plan stores exactly this."""
 
@@ -222,4 +243,5 @@ class Comparison(Frozen):
     smallest_change: SmallestChange | None = None
     not_comparable_count: int = 0
     cheapest_offer_id: int | None = None
-    """Lowest complete monthly total of class 1: on demand, price at most 180 days old, no floor, no estimate."""
+    cheapest: Cheapest | None = None
+    """None where no candidate may be called so."""

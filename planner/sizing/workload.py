@@ -19,7 +19,17 @@ Names = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=100)], ...
 Objective = Literal["cost", "ttft", "tpot", "throughput", "finish"]
 Tier = Literal["on_demand", "spot", "reserved", "community"]
 WeightsFormat = Literal[
-    "fp32", "bf16", "fp16", "fp8", "int8", "int4_awq", "int4_gptq", "gguf_q4_k_m", "gguf_q8_0", "mxfp4", "nvfp4"
+    "fp32",
+    "bf16",
+    "fp16",
+    "fp8",
+    "int8",
+    "int4_awq",
+    "int4_gptq",
+    "gguf_q4_k_m",
+    "gguf_q8_0",
+    "mxfp4",
+    "nvfp4",
 ]
 KvFormat = Literal["auto", "bf16", "fp16", "fp8", "int8"]
 
@@ -144,7 +154,9 @@ class LlmWorkload(CommonWorkload):
         for name in ("input_tokens", "output_tokens"):
             lengths = getattr(self, name)
             if lengths.typical > lengths.maximum:
-                raise ValueError(f"{name}.typical {lengths.typical} is above {name}.maximum {lengths.maximum}")
+                raise ValueError(
+                    f"{name}.typical {lengths.typical} is above {name}.maximum {lengths.maximum}"
+                )
         return self
 
 

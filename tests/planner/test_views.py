@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -165,6 +166,15 @@ def test_an_unknown_price_is_unknown_and_the_total_at_least(client: Client) -> N
     page = client.get(WORKBENCH, {"include": "A100-SXM4-80GB"}).content.decode()
     assert "≥ $" in page
     assert "unknown: storage, transfer out" in page
+
+
+def test_the_answer_names_what_may_be_called_cheapest_or_that_nothing_may(client: Client) -> None:
+    """The first of the ranking has unknown lines; the cheapest with a complete and recent price stands beside it."""
+    page = client.get(WORKBENCH).content.decode()
+    assert "lowest complete list price of the last 180 days" in page.lower()
+    with time_machine.travel(AT + timedelta(days=400), tick=False):
+        old = client.get(WORKBENCH).content.decode()
+    assert "No candidate has a complete list price of the last 180 days" in old
 
 
 def test_a_table_can_be_sorted_and_its_columns_chosen_by_link(client: Client) -> None:

@@ -153,6 +153,12 @@ def test_cheapest_is_complete_on_demand_fresh_and_no_floor() -> None:
         Row(price="2.10"),
     )
     assert found.cheapest_offer_id == 4
+    assert found.cheapest is not None
+    first_with_it = next(item for item in found.candidates if item.offer.offer_id == 4)
+    assert (found.cheapest.total, found.cheapest.machines) == (
+        first_with_it.monthly.total,
+        first_with_it.machines,
+    )
 
 
 def test_a_missed_target_puts_an_offer_below_and_says_by_how_much() -> None:
