@@ -103,7 +103,7 @@ def render(sheet: Sheet) -> bytes:
               _bill(sheet))  # fmt: skip
     book.page(_("Assumptions"), [_("Workload"), _("Assumption"), _("Value"), _("Unit"), _("Source")],
               _assumptions(sheet))  # fmt: skip
-    book.page(_("Plan"), [_("What"), _("Value")], _about(sheet))
+    book.page(pgettext("sheet of a workbook", "Plan"), [_("What"), _("Value")], _about(sheet))
     book.book.close()
     return out.getvalue()
 
