@@ -10,6 +10,7 @@ import queue
 import re
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass
 from urllib.parse import quote, urljoin, urlsplit
 
@@ -27,6 +28,8 @@ BYTES_MAXIMUM = 2_000_000
 REDIRECTS_MAXIMUM = 3
 PAUSE_S = 60.0
 """After no answer the hub is left alone for so long, so that pages do not wait again and again."""
+ASKED_A_MINUTE_MAXIMUM = 30
+"""Models that one process asks for: visitors can name any."""
 REFUSED = {401: "hub_gated", 403: "hub_gated", 404: "hub_not_found", 429: "hub_busy"}
 
 
@@ -52,6 +55,7 @@ def is_hub_id(name: str) -> bool:
 
 
 _silent_until: dict[str, float] = {}
+_asked_at: deque[float] = deque(maxlen=ASKED_A_MINUTE_MAXIMUM)
 
 
 def fetch(name: str, revision: str | None, endpoint: str) -> Fetched:
@@ -63,6 +67,10 @@ def fetch(name: str, revision: str | None, endpoint: str) -> Fetched:
         raise HubError("hub_not_found", name)
     if _silent_until.get(endpoint, 0.0) > time.monotonic():
         raise HubError("hub_unreachable", name)
+    now = time.monotonic()
+    if len(_asked_at) == ASKED_A_MINUTE_MAXIMUM and now - _asked_at[0] < 60:
+        raise HubError("hub_busy", name)
+    _asked_at.append(now)
     answers: queue.SimpleQueue[Fetched | HubError] = queue.SimpleQueue()
 
     def ask() -> None:
@@ -86,8 +94,9 @@ def fetch(name: str, revision: str | None, endpoint: str) -> Fetched:
 
 
 def forget_silence() -> None:
-    """Ask again at once although the hub gave no answer a moment ago."""
+    """Ask again at once although the hub gave no answer, or was asked often, a moment ago."""
     _silent_until.clear()
+    _asked_at.clear()
 
 
 def _ask(name: str, revision: str | None, endpoint: str) -> Fetched:

@@ -11,6 +11,8 @@ from django.db import models
 
 CONFIG_BYTES_MAXIMUM = 64 * 1024
 CONFIG_DAYS = 90
+HUB_CONFIGS_MAXIMUM = 5_000
+"""Configurations kept of a hub's models; beyond it the one that was fetched first goes."""
 USE_NOTED_EVERY = timedelta(days=1)
 
 
@@ -87,6 +89,8 @@ class HubConfig(models.Model):
             defaults={"fetched_at": at},
             create_defaults={"text": text, "fetched_at": at},
         )
+        oldest = cls.objects.order_by("-fetched_at", "-pk").values_list("pk", flat=True)[HUB_CONFIGS_MAXIMUM:]
+        cls.objects.filter(pk__in=list(oldest)).delete()
         return kept
 
     @classmethod

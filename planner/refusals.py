@@ -30,7 +30,7 @@ REFUSALS: dict[str, Text] = {
     "hub_not_found": _("The model hub has no “%(name)s” with a config.json at that revision."),
     "hub_gated": _("The model hub shows “%(name)s” only to those who were let in. Paste its config.json."),
     "hub_busy": _(
-        "The model hub asks to wait before it is asked again. Paste the config.json of “%(name)s”."
+        "The model hub is asked too often just now. Paste the config.json of “%(name)s”, or try again in a minute."
     ),
     "hub_too_large": _("The config.json of “%(name)s” is larger than 2 MB."),
     "hub_redirected": _("The model hub sent us to another host for “%(name)s”; that is not followed."),

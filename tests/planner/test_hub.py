@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from planner import architectures, hub
+from planner import models as planner_models
 from planner.architectures import UnknownModel
 from planner.models import HubConfig
 from planner.sizing.architecture import NotSized, parameter_count
@@ -61,7 +63,7 @@ class StandIn:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.address = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def has(self, path: str, body: bytes, status: int = 200, **headers: str) -> None:
         self.answers[path] = (status, {key.replace("_", "-"): value for key, value in headers.items()}, body)
@@ -123,7 +125,7 @@ def test_shipped_models_and_other_names_never_ask_the_hub(stand_in: StandIn, at:
     for name in ("Qwen/Qwen3-8B", "llama", "a/b/c", "../models", "a/..", "x" * 97 + "/y", "acme/na me"):
         architectures.frozen(ModelReference.model_construct(id=name), at)
         if name != "Qwen/Qwen3-8B":
-            assert code_of(lambda name=name: hub.fetch(name, None, stand_in.address)) in ("hub_not_found",)  # type: ignore[misc]
+            assert code_of(partial(hub.fetch, name, None, stand_in.address)) == "hub_not_found"
     assert code_of(lambda: hub.fetch(NAME, "../../x", stand_in.address)) == "hub_not_found"
     assert stand_in.asked == []
 
@@ -210,6 +212,21 @@ def test_a_dripping_answer_takes_five_seconds_at_most_and_then_nobody_waits_agai
 
 def test_no_hub_at_the_address_is_said(stand_in: StandIn) -> None:
     assert code_of(lambda: hub.fetch(NAME, None, "http://127.0.0.1:9")) == "hub_unreachable"
+
+
+def test_a_process_asks_for_so_many_models_a_minute(stand_in: StandIn) -> None:
+    for number in range(hub.ASKED_A_MINUTE_MAXIMUM):
+        assert code_of(partial(hub.fetch, f"acme/m{number}", None, stand_in.address)) == "hub_not_found"
+    assert code_of(lambda: hub.fetch("acme/more", None, stand_in.address)) == "hub_busy"
+    assert len(stand_in.asked) == hub.ASKED_A_MINUTE_MAXIMUM
+
+
+@pytest.mark.django_db
+def test_only_so_many_configurations_are_kept(at: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner_models, "HUB_CONFIGS_MAXIMUM", 3)
+    for number in range(5):
+        HubConfig.keep(f"acme/m{number}", COMMIT, "{}", at + timedelta(minutes=number))
+    assert sorted(HubConfig.objects.values_list("name", flat=True)) == ["acme/m2", "acme/m3", "acme/m4"]
 
 
 @pytest.mark.django_db
