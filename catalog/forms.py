@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar, cast
 
 from django import forms
-from django.db.models import Case, DecimalField, F, Q, Value, When
-from django.db.models.functions import NullIf
+from django.db.models import Case, ExpressionWrapper, F, FloatField, Q, Value, When
+from django.db.models.functions import Cast, NullIf
 from django.utils.translation import gettext_lazy as _
 
 from catalog import wording
 from catalog.facts import RATES, AcceleratorFact, accelerators
-from catalog.models import ExchangeRate, OfferQuerySet, Provider, Tier
+from catalog.models import OfferQuerySet, Provider, Region, Tier
 
 ANY: tuple[str, Any] = ("", _("any"))
 
@@ -108,15 +108,19 @@ class OfferFilterForm(FilterForm):
         "price": "usd_per_hour", "gpu_price": "usd_per_gpu_hour", "gpus": "gpu_count",
         "provider": "provider_id",
         "sku": "sku", "region": "region", "accelerator": "accelerator_id", "age": "confirmed_on",
-        "vcpu": "vcpu",
-        "ram": "ram_gib",
+        "vcpu": "vcpu", "ram": "ram_gib", "bandwidth": "bandwidth_per_usd", "memory": "memory_per_usd",
     }  # fmt: skip
     DEFAULT_SORT = "-age"
 
     q = forms.CharField(label=_("Search"), required=False, max_length=100)
+    kind = forms.ChoiceField(
+        label=_("Machines"),
+        required=False,
+        choices=[("", _("with GPUs")), ("cpu", _("without GPUs")), ("all", _("all"))],
+    )
     provider = forms.ChoiceField(label=_("Provider"), required=False)
     accelerator = forms.CharField(label=_("Accelerator"), required=False, max_length=60)
-    region = forms.CharField(label=_("Region"), required=False, max_length=60)
+    region = forms.CharField(label=_("Region or place"), required=False, max_length=60)
     tier = forms.ChoiceField(label=_("Tier"), required=False, choices=[ANY, *Tier.choices])
     gpus = forms.IntegerField(label=_("GPUs at least"), required=False, min_value=1, max_value=10_000)
     comparable = forms.ChoiceField(
@@ -130,10 +134,17 @@ class OfferFilterForm(FilterForm):
     def offer_choices(self) -> None:
         self.choose("provider", [(one.slug, one.name) for one in self.providers])
 
-    def apply(self, offers: OfferQuerySet, rates: dict[str, ExchangeRate]) -> OfferQuerySet:
-        for name, column in (("provider", "provider"), ("tier", "tier"), ("region", "region__iexact")):
+    def found(self, offers: OfferQuerySet) -> OfferQuerySet:
+        """The offers asked for, in no order: what is counted."""
+        if self.value("kind") == "cpu":
+            offers = offers.filter(not_comparable="no_accelerator")
+        elif self.value("kind") != "all":
+            offers = offers.with_accelerator()
+        for name in ("provider", "tier"):
             if value := self.value(name):
-                offers = offers.filter(**{column: value})
+                offers = offers.filter(**{name: value})
+        if value := self.value("region"):
+            offers = offers.filter(Q(region__iexact=value) | _in_places(value))
         if value := self.value("accelerator"):
             offers = offers.filter(accelerator__name__iexact=value)
         if value := self.value("gpus"):
@@ -141,36 +152,66 @@ class OfferFilterForm(FilterForm):
         if value := self.value("comparable"):
             offers = offers.comparable() if value == "yes" else offers.exclude(not_comparable="")
         for word in (self.value("q") or "").split()[:8]:
+            # Providers and cards are few: their names are looked up there, not joined to every offer.
             offers = offers.filter(
                 Q(sku__icontains=word)
                 | Q(region__icontains=word)
-                | Q(provider__name__icontains=word)
                 | Q(accelerator_as_written__icontains=word)
-                | Q(accelerator__name__icontains=word)
+                | Q(
+                    provider__in=list(
+                        Provider.objects.filter(name__icontains=word).values_list("pk", flat=True)
+                    )
+                )
+                | Q(accelerator__in=[name for name in accelerators() if word.casefold() in name.casefold()])
+                | _in_places(word)
             )
-        offers = _with_usd(offers, rates)
+        return offers
+
+    def ordered(self, offers: OfferQuerySet) -> OfferQuerySet:
+        """Sorted as asked, unknown figures last whichever way it runs."""
         name, downwards = self.sort
-        sorted_by = F(self.SORTS[name])
+        column = self.SORTS[name]
+        figure = PER_PRICE.get(column)
+        if figure is not None:
+            offers = offers.annotate(**{column: figure})
+        sorted_by = F(column)
         order = sorted_by.desc(nulls_last=True) if downwards else sorted_by.asc(nulls_last=True)
-        return offers.order_by(order, F("usd_per_gpu_hour").asc(nulls_last=True), "pk")
+        return offers.order_by(order, F("usd_per_hour").asc(nulls_last=True), "pk")
+
+    def apply(self, offers: OfferQuerySet) -> OfferQuerySet:
+        return self.ordered(self.found(offers))
 
 
-def _with_usd(offers: OfferQuerySet, rates: dict[str, ExchangeRate]) -> OfferQuerySet:
-    """Prices by the hour in dollars, so that sorting compares like with like; others sort as unknown."""
-    amount = F("current_price__amount")
-    digits = DecimalField(max_digits=20, decimal_places=6)
-    cases = [When(current_price__unit="hour", current_price__currency="USD", then=amount)]
-    cases += [
-        When(
-            current_price__unit="hour",
-            current_price__currency=currency,
-            then=amount / Value(rate.per_usd, digits),
-        )
-        for currency, rate in rates.items()
-        if currency != "USD"
-    ]
-    offers = offers.annotate(usd_per_hour=Case(*cases, default=None, output_field=digits))
-    devices = NullIf(F("gpu_count") * F("gpu_fraction"), Value(0), output_field=digits)
-    return offers.annotate(usd_per_gpu_hour=Case(
-        When(gpu_count__isnull=False, then=F("usd_per_hour") / devices), default=None, output_field=digits
-    ))  # fmt: skip
+def _in_places(words: str) -> Q:
+    """Offers in regions whose place, in either language, is meant."""
+    named = Region.objects.filter(
+        Q(name__icontains=words)
+        | Q(name_ja__icontains=words)
+        | Q(city__iexact=words)
+        | Q(country__iexact=words)
+    )
+    codes: dict[str, list[str]] = {}
+    for provider, code in named.values_list("provider_id", "code"):
+        codes.setdefault(provider, []).append(code)
+    places = Q(pk__in=[])
+    for provider, regions in codes.items():
+        places |= Q(provider=provider, region__in=regions)
+    return places
+
+
+_FLOAT = FloatField()
+_DEVICES = NullIf(F("gpu_count") * F("gpu_fraction"), Value(0), output_field=_FLOAT)
+_USD_PER_DEVICE = ExpressionWrapper(Cast("usd_per_hour", _FLOAT) / _DEVICES, output_field=_FLOAT)
+
+
+def _where_comparable(figure: Any) -> Case:
+    """Of offers whose price is not the machine's, or whose card is not certain, nothing is worked out."""
+    return Case(When(not_comparable="", then=figure), default=None, output_field=_FLOAT)
+
+
+PER_PRICE: dict[str, Any] = {
+    "usd_per_gpu_hour": _USD_PER_DEVICE,
+    "bandwidth_per_usd": _where_comparable(F("accelerator__bandwidth_bytes_per_s") / _USD_PER_DEVICE),
+    "memory_per_usd": _where_comparable(Cast("accelerator__memory_bytes", _FLOAT) / _USD_PER_DEVICE),
+}
+"""Figures that are worked out for sorting only where they are asked for."""

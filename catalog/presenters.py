@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from django.db.models import Count, Max
+from django.utils.translation import get_language, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext_lazy
 
 from catalog import wording
-from catalog.facts import RATES, AcceleratorFact, Rate
-from catalog.models import BillingTerms, Offer, Price, Refresh, RefreshStatus
+from catalog.facts import RATES, AcceleratorFact, Rate, accelerators
+from catalog.models import (
+    WITHOUT_ACCELERATOR,
+    BillingTerms,
+    MachineType,
+    Offer,
+    Price,
+    Refresh,
+    RefreshStatus,
+    Region,
+)
 from catalog.services import refresh_is_running
 from catalog.sources import Source
 
 GIB = 1024**3
+SOURCE_LENGTH = 26
 SHOWN_RATES: tuple[Rate, ...] = ("bf16", "fp8", "int8", "fp4")
 
 
@@ -136,20 +148,85 @@ def _device(fact: AcceleratorFact) -> list[Fact]:
     ]
 
 
-def offer_row(offer: Offer, at: datetime) -> dict[str, Any]:
+def offer_rows(offers: Iterable[Offer], at: datetime) -> list[dict[str, Any]]:
+    """Rows of a list, with the places of their regions: one query for all of them."""
+    shown = list(offers)
+    wanted = {(offer.provider_id, offer.region) for offer in shown if offer.region}
+    named = Region.objects.filter(
+        provider__in={slug for slug, _code in wanted}, code__in={code for _slug, code in wanted}
+    )
+    places = {(one.provider_id, one.code): place(one) for one in named}
+    return [offer_row(offer, at, places.get((offer.provider_id, offer.region), "")) for offer in shown]
+
+
+def place(region: Region) -> str:
+    japanese = (get_language() or "").startswith("ja")
+    return region.name_ja if japanese and region.name_ja else region.name
+
+
+def short_source(source: str) -> str:
+    """The document in a few words; the offer's page has the whole."""
+    words = source.removeprefix("second-hand transcription of ")
+    words = re.split(r" \(|, |; | \+ ", words, maxsplit=1)[0]
+    return words if len(words) <= SOURCE_LENGTH else words[: SOURCE_LENGTH - 1].rstrip() + "…"
+
+
+def _per_dollar(offer: Offer, figure: float | None, unit: float) -> str | None:
+    """What a dollar an hour buys of a card's figure; unknown where the offer cannot be compared."""
+    if offer.not_comparable or not offer.usd_per_hour or not offer.gpu_count or figure is None:
+        return None
+    devices = offer.gpu_count * float(offer.gpu_fraction)
+    return _number(figure * devices / float(offer.usd_per_hour) / unit, 3)
+
+
+def offer_row(offer: Offer, at: datetime, place_name: str = "") -> dict[str, Any]:
     price = offer.current_price
+    fact = accelerators().get(offer.accelerator_id or "")
     devices = None if not offer.gpu_count else offer.gpu_count * offer.gpu_fraction
     return {
         "offer": offer,
         "price": price,
         "amount": None if price is None else money(price.amount),
         "per_gpu": None if price is None or not devices else money(price.amount / devices),
+        "bandwidth_per_dollar": _per_dollar(offer, fact.bandwidth_bytes_per_s if fact else None, 1e9),
+        "memory_per_dollar": _per_dollar(offer, fact.memory_bytes if fact else None, GIB),
+        "place": place_name,
+        "short_source": "" if price is None else short_source(price.source),
+        "without_gpu": offer.not_comparable in WITHOUT_ACCELERATOR,
         "age_days": offer.price_age_days(at),
         "stale": offer.is_stale(at),
         "fraction": None if offer.gpu_fraction == 1 else _number(float(offer.gpu_fraction)),
         "reason": wording.say(wording.NOT_COMPARABLE, offer.not_comparable) if offer.not_comparable else None,
         "candidates": offer.not_comparable_detail.replace("|", ", "),
     }
+
+
+def machine_facts(offer: Offer, size: MachineType | None) -> list[Fact]:
+    """What is known of the machine beside its GPUs: from its size's own list, else from the price's source."""
+    vcpu = offer.vcpu if offer.vcpu is not None or size is None else size.vcpu
+    ram_gib = offer.ram_gib if offer.ram_gib is not None or size is None else size.ram_gib
+    fact = accelerators().get(offer.accelerator_id or "")
+    facts = [Fact("vCPU", _decimal(vcpu)), Fact(_("RAM"), _decimal(ram_gib), "GiB")]
+    if fact is not None:
+        link = wording.say(wording.LINKS, fact.link) if fact.link != "unknown" else None
+        rate = _scaled(fact.link_bytes_per_s, 1e9)
+        facts.append(Fact(_("link between its GPUs"), link))
+        if rate:
+            facts.append(Fact(_("link, both directions, per GPU"), rate, "GB/s"))
+    facts.append(Fact(_("fabric between machines"), offer.fabric or (size and size.fabric) or None))
+    if size is not None:
+        facts += [
+            Fact(_("processor"), size.cpu or None),
+            Fact(_("processor architecture"), size.cpu_architecture or None),
+            Fact(_("sustained clock"), _decimal(size.clock_ghz), "GHz"),
+            Fact(_("local disk"), _decimal(size.disk_gib), "GiB"),
+            Fact(_("network"), size.network or None),
+        ]
+    return facts
+
+
+def _decimal(value: Decimal | None) -> str | None:
+    return None if value is None else f"{value.normalize():f}"
 
 
 def money(amount: Decimal) -> str:

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any, TypeVar
 
-from catalog.models import PRICE_DIGITS, Accelerator, Offer, Price, Refresh, offer_key
+from django.db.models import Case, DecimalField, F, OuterRef, QuerySet, Subquery, Value, When
+
+from catalog.models import (
+    PRICE_DIGITS,
+    Accelerator,
+    ExchangeRate,
+    Offer,
+    Price,
+    PriceUnit,
+    Refresh,
+    offer_key,
+)
 
 T = TypeVar("T")
 
@@ -126,7 +137,7 @@ def record(observations: Iterable[Observation], at: datetime, refresh: Refresh |
     )
 
     additions: list[Price] = []
-    newest: dict[int, Price] = {}
+    newest: set[int] = set()
     corrected: list[Offer] = []
     for key, seen in by_key.items():
         offer = known[key]
@@ -137,20 +148,34 @@ def record(observations: Iterable[Observation], at: datetime, refresh: Refresh |
     Price.objects.bulk_create(additions, batch_size=CHUNK)
     done.prices_added = len(additions)
     done.offers_corrected = len(corrected)
-    _point_at_newest(newest)
+    point_at_newest(sorted(newest), at)
     Offer.objects.bulk_update(corrected, [*OFFER_FIELDS, "accelerator"], batch_size=100)
     _mark_seen([known[key] for key in by_key], refresh)
     return done
 
 
-def _point_at_newest(newest: dict[int, Price]) -> None:
+def point_at_newest(offer_ids: Sequence[int], at: datetime) -> None:
     """Let each offer's current price be its newest; older ones stay history."""
-    moved = []
-    for price in newest.values():
-        price.offer.current_price = price
-        price.offer.gone_since = None
-        moved.append(price.offer)
-    Offer.objects.bulk_update(moved, ["current_price", "confirmed_on", "gone_since"], batch_size=CHUNK)
+    newest = Price.objects.filter(offer=OuterRef("pk")).order_by(F("observed_on").desc(), F("pk").desc())
+    for part in _chunks(offer_ids):
+        moved = Offer.objects.filter(pk__in=part)
+        moved.update(current_price=Subquery(newest.values("pk")[:1]), gone_since=None)
+        write_dollars(moved, ExchangeRate.latest(at.date()))
+
+
+def write_dollars(offers: QuerySet[Offer], rates: Mapping[str, ExchangeRate]) -> None:
+    """Write what lists are sorted by: the current price by the hour in dollars; unknown without a rate."""
+    digits = DecimalField(max_digits=20, decimal_places=6)
+    hourly = [When(currency="USD", then=F("amount"))]
+    hourly += [
+        When(currency=currency, then=F("amount") / Value(rate.per_usd, digits))
+        for currency, rate in rates.items()
+        if currency != "USD"
+    ]
+    price = Price.objects.filter(pk=OuterRef("current_price"), unit=PriceUnit.HOUR).annotate(
+        dollars=Case(*hourly, default=None, output_field=digits)
+    )
+    offers.update(usd_per_hour=Subquery(price.values("dollars")[:1]))
 
 
 def _mark_seen(offers: list[Offer], refresh: Refresh | None) -> None:
@@ -218,9 +243,9 @@ def _prices_to_add(
     at: datetime,
     refresh: Refresh | None,
     done: Recorded,
-    newest: dict[int, Price],
+    newest: set[int],
 ) -> list[Price]:
-    """What to append for one offer; ``newest`` gets the price that becomes its current one, if any does."""
+    """What to append for one offer; ``newest`` gets the offer if its current price is among that."""
     added: list[Price] = []
     current = offer.current_price
     for observation in seen:
@@ -242,7 +267,8 @@ def _prices_to_add(
             continue
         if current is not None:
             done.prices_changed += 1
-        current = newest[offer.pk] = price
+        current = price
+        newest.add(offer.pk)
         offer.confirmed_on = observation.observed_on
     return added
 

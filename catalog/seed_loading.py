@@ -23,11 +23,12 @@ from catalog.models import (
     EgressTier,
     ExchangeRate,
     Offer,
+    PriceUnit,
     Provider,
     Region,
     StoragePrice,
 )
-from catalog.recording import CHUNK, Observation, record, rounded
+from catalog.recording import CHUNK, Observation, record, rounded, write_dollars
 
 SEEDS = Path(__file__).parent / "seeds"
 
@@ -55,7 +56,7 @@ class SeedReport:
 
 def seeds_sha256(folder: Path = SEEDS) -> str:
     digest = hashlib.sha256()
-    for path in sorted(folder.iterdir()):
+    for path in sorted(path for path in folder.iterdir() if path.is_file()):
         digest.update(path.name.encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
@@ -75,6 +76,10 @@ def load_seeds(at: datetime, folder: Path = SEEDS) -> SeedReport:
         _load_table(report, EgressTier, "egress", folder, ("provider_id", "region", "from_gb"))
         _load_table(report, ExchangeRate, "exchange", folder, ("on", "currency"))
         _load_offers(report, folder, at)
+        if report.changed["exchange"]:
+            write_dollars(
+                Offer.objects.exclude(current_price__currency="USD"), ExchangeRate.latest(at.date())
+            )
         version, _ = CatalogVersion.objects.get_or_create(pk=CatalogVersion.ONLY)
         digest = seeds_sha256(folder)
         if report.anything or version.seeds_sha256 != digest:
@@ -89,13 +94,16 @@ def _rows(folder: Path, name: str) -> list[dict[str, Any]]:
 
 
 def _load_accelerators(report: SeedReport) -> None:
+    columns = ("vendor", "memory_bytes", "bandwidth_bytes_per_s")
     facts = accelerators()
-    known = dict(Accelerator.objects.values_list("name", "vendor"))
+    known = {name: values for name, *values in Accelerator.objects.values_list("name", *columns)}
     changed = [
-        Accelerator(name=f.name, vendor=f.vendor) for f in facts.values() if known.get(f.name) != f.vendor
+        Accelerator(name=name, **{column: getattr(fact, column) for column in columns})
+        for name, fact in facts.items()
+        if known.get(name) != [getattr(fact, column) for column in columns]
     ]
     Accelerator.objects.bulk_create(
-        changed, update_conflicts=True, unique_fields=["name"], update_fields=["vendor"]
+        changed, update_conflicts=True, unique_fields=["name"], update_fields=columns
     )
     report.read["accelerators"] = report.kept["accelerators"] = len(facts)
     report.changed["accelerators"] = len(changed)
@@ -104,13 +112,22 @@ def _load_accelerators(report: SeedReport) -> None:
 def _load_table(
     report: SeedReport, model: type[models.Model], name: str, folder: Path, key: tuple[str, ...]
 ) -> None:
+    load_rows(report, model, name, _rows(folder, name), key)
+
+
+def load_rows(
+    report: SeedReport,
+    model: type[models.Model],
+    name: str,
+    rows: list[dict[str, Any]],
+    key: tuple[str, ...],
+) -> None:
     """Make the rows of a small table agree with the seed; a row that the seed dropped stays."""
     columns = {f.attname: f for f in model._meta.concrete_fields}
     known = {tuple(getattr(row, part) for part in key): row for row in model._default_manager.all()}
     new: list[models.Model] = []
     changed: list[models.Model] = []
     touched: set[str] = set()
-    rows = _rows(folder, name)
     for cells in rows:
         values = {
             attname: column.to_python(cells[column.name])
@@ -130,9 +147,9 @@ def _load_table(
         if different:
             changed.append(row)
             touched.update(different)
-    model._default_manager.bulk_create(new)
+    model._default_manager.bulk_create(new, batch_size=CHUNK)
     if changed:
-        model._default_manager.bulk_update(changed, sorted(columns[a].name for a in touched))
+        model._default_manager.bulk_update(changed, sorted(columns[a].name for a in touched), batch_size=100)
     report.read[name] = len(rows)
     report.kept[name] = len(known) + len(new)
     report.changed[name] = len(new) + len(changed)
@@ -148,9 +165,24 @@ def _load_offers(report: SeedReport, folder: Path, at: datetime) -> None:
     )
 
 
+def _value_in_dollars(report: SeedReport, at: datetime) -> None:
+    """Sort values of offers that an earlier release loaded, or that a new rate changes."""
+    rates = ExchangeRate.latest(at.date())
+    missing = Offer.objects.filter(
+        usd_per_hour__isnull=True,
+        current_price__unit=PriceUnit.HOUR,
+        current_price__currency__in=("USD", *rates),
+    )
+    if missing.exists():
+        write_dollars(missing, rates)
+    if report.changed["exchange"]:
+        write_dollars(Offer.objects.exclude(current_price__currency="USD"), rates)
+
+
 def _retire_dropped(listed_ids: set[int], at: datetime) -> int:
     """Offers that only seeds knew and that the seeds no longer list: another name of one that they do."""
-    known = Offer.objects.filter(gone_since__isnull=True, confirmed_by__isnull=True)
+    known = Offer.objects.filter(gone_since__isnull=True, confirmed_by__isnull=True).with_accelerator()
+    known = known.exclude(not_comparable="size_unknown")  # of the price lists loaded after these
     dropped = sorted(set(known.values_list("pk", flat=True)) - listed_ids)
     for start in range(0, len(dropped), CHUNK):
         Offer.objects.filter(pk__in=dropped[start : start + CHUNK]).update(gone_since=at)

@@ -134,7 +134,12 @@ def _judge_and_swap(source: Source, run: Refresh, reading: Reading, now: runs.Cl
 
 
 def _in_force(source: Source) -> dict[Key, Price]:
-    here = Offer.objects.filter(provider=source.provider).current().select_related("current_price")
+    here = (
+        Offer.objects.filter(provider=source.provider)
+        .with_accelerator()
+        .current()
+        .select_related("current_price")
+    )
     return {
         (offer.sku, offer.region, offer.tier, offer.tier_detail): offer.current_price
         for offer in here
@@ -160,7 +165,7 @@ def _swap(source: Source, run: Refresh, reading: Reading, *, kept_back: frozense
 
 def _mark_gone(source: Source, run: Refresh, at: datetime) -> int:
     """Offers that earlier runs listed and this one does not; shipped ones too if it covers most of them."""
-    here = Offer.objects.filter(provider=source.provider, gone_since__isnull=True)
+    here = Offer.objects.filter(provider=source.provider, gone_since__isnull=True).with_accelerator()
     gone = here.filter(confirmed_by__source=source.name).exclude(confirmed_by=run).update(gone_since=at)
     shipped = here.filter(confirmed_by__isnull=True).count()
     covered = here.filter(confirmed_by=run, prices__refresh__isnull=True).distinct().count()

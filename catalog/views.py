@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, cast
 
 from django.contrib import messages
@@ -11,6 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
+from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
@@ -19,7 +21,7 @@ from accounts.models import User
 from catalog import presenters, services
 from catalog.facts import accelerators as accelerator_facts
 from catalog.forms import AcceleratorFilterForm, FilterForm, OfferFilterForm
-from catalog.models import ExchangeRate, Offer, Provider, Refresh
+from catalog.models import MachineType, Offer, Provider, Refresh
 from catalog.sources import SOURCES
 from catalog.sources.quotes import SourceFailure
 from catalog.tasks import refresh_source
@@ -27,9 +29,19 @@ from catalog.wording import DECISION_REFUSED, say
 from mitsumori.broker import broker_answers
 
 OFFERS_PER_PAGE = 50
+PAGES_MAXIMUM = 100
+"""Nobody pages further, and far pages would have to be counted through."""
 OFFERS_OF_ACCELERATOR = 25
 RUNS_SHOWN = 20
 PRICES_SHOWN = 100
+
+
+class FirstPages(Paginator):  # type: ignore[type-arg]
+    """Counts all and shows the first pages; the rest is for filters to find."""
+
+    @cached_property
+    def num_pages(self) -> int:
+        return min(math.ceil(max(1, self.count) / self.per_page), PAGES_MAXIMUM)
 
 
 @require_safe
@@ -46,14 +58,13 @@ def accelerator(request: HttpRequest, name: str) -> HttpResponse:
     if fact is None:
         raise Http404
     at = timezone.now()
-    rates = ExchangeRate.latest(at.date())
     form = OfferFilterForm(QueryDict("sort=gpu_price"), providers=[])
     found = Offer.objects.filter(accelerator=name, tier="on_demand").current().comparable().seen_lately(at)
-    offers = form.apply(found, rates).select_related("current_price", "provider")[:OFFERS_OF_ACCELERATOR]
+    offers = form.apply(found).select_related("current_price", "provider")[:OFFERS_OF_ACCELERATOR]
     context = {
         "fact": fact,
         "groups": presenters.fact_groups(fact),
-        "rows": [presenters.offer_row(offer, at) for offer in offers],
+        "rows": presenters.offer_rows(offers, at),
     }
     return render(request, "catalog/accelerator.html", context)
 
@@ -62,14 +73,13 @@ def accelerator(request: HttpRequest, name: str) -> HttpResponse:
 def offers(request: HttpRequest) -> HttpResponse:
     at = timezone.now()
     form = OfferFilterForm(request.GET, providers=list(Provider.objects.all()))
-    found = form.apply(Offer.objects.current(), ExchangeRate.latest(at.date()))
-    page = Paginator(found.select_related("current_price", "provider"), OFFERS_PER_PAGE).get_page(
-        request.GET.get("page")
-    )
+    found = form.apply(Offer.objects.current()).select_related("current_price", "provider")
+    page = FirstPages(found, OFFERS_PER_PAGE).get_page(request.GET.get("page"))
     context = {
         "form": form,
         "page": page,
-        "rows": [presenters.offer_row(offer, at) for offer in page.object_list],
+        "shown_maximum": PAGES_MAXIMUM * OFFERS_PER_PAGE,
+        "rows": presenters.offer_rows(page.object_list, at),
         **_sorting(request, form),
     }
     return _page_or_list(request, "catalog/offers.html", "catalog/_offer_list.html", context)
@@ -82,9 +92,12 @@ def offer(request: HttpRequest, pk: int) -> HttpResponse:
         Offer.objects.select_related("current_price", "provider", "provider__billing"), pk=pk
     )
     provider = found.provider
+    size = MachineType.objects.filter(provider=provider, sku=found.sku).first()
     context = {
         "offer": found,
-        "row": presenters.offer_row(found, at),
+        "row": presenters.offer_rows([found], at)[0],
+        "machine": presenters.machine_facts(found, size),
+        "size": size,
         "prices": found.prices.all()[:PRICES_SHOWN],
         "terms": presenters.billing_facts(getattr(provider, "billing", None)),
         "storage": provider.storage_prices.filter(region__in=("", found.region)),

@@ -15,6 +15,10 @@ NOT_COMPARABLE: dict[str, Text] = {
     "host_price_unknown": _("the price is for the GPU alone; the machine costs more"),
     "memory_contradicts": _("the stated memory does not fit the card"),
     "region_unknown": _("the source does not say for which region the price holds"),
+    "card_not_read": _("card and number of GPUs come from general knowledge, not from a document"),
+    "no_accelerator": _("a machine without a GPU"),
+    "dedicated_host": _("a dedicated host, not a machine"),
+    "other_accelerator": _("its accelerators are no GPUs"),
     "size_unknown": _("the machine size is not in the catalog"),
 }
 

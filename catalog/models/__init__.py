@@ -1,8 +1,10 @@
 """The tables of the catalog: offers and prices, terms beside the machine, runs of sources."""
 
+from catalog.models.machines import MachineKind, MachineType
 from catalog.models.offers import (
     PRICE_DIGITS,
     STALE_DAYS,
+    WITHOUT_ACCELERATOR,
     Accelerator,
     Offer,
     OfferQuerySet,
@@ -34,11 +36,14 @@ __all__ = [
     "PRICE_DIGITS",
     "STALE_DAYS",
     "UNIT_PRICE_DIGITS",
+    "WITHOUT_ACCELERATOR",
     "Accelerator",
     "BillingTerms",
     "CatalogVersion",
     "EgressTier",
     "ExchangeRate",
+    "MachineKind",
+    "MachineType",
     "Offer",
     "OfferQuerySet",
     "Price",

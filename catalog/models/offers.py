@@ -17,6 +17,10 @@ PRICE_DIGITS: dict[str, Any] = {"max_digits": 15, "decimal_places": 6}
 """Machine prices: SQLite keeps 15 significant digits exactly, no more."""
 
 
+WITHOUT_ACCELERATOR = ("no_accelerator", "dedicated_host", "other_accelerator")
+"""Reasons of offers that are no GPU machines at all: many, read from price lists of their own."""
+
+
 class Tier(models.TextChoices):
     ON_DEMAND = "on_demand", _("On demand")
     SPOT = "spot", _("Spot")
@@ -74,6 +78,9 @@ class Accelerator(models.Model):
 
     name = models.CharField(max_length=60, primary_key=True)
     vendor = models.CharField(max_length=20)
+    memory_bytes = models.PositiveBigIntegerField(null=True, blank=True)
+    bandwidth_bytes_per_s = models.FloatField(null=True, blank=True)
+    """Both copied from the facts, so that lists of offers can be sorted by them."""
 
     class Meta:
         ordering = ("name",)
@@ -86,6 +93,10 @@ class OfferQuerySet(models.QuerySet["Offer"]):
     def comparable(self) -> OfferQuerySet:
         """Offers that can be sized: card, count and memory are certain."""
         return self.filter(not_comparable="")
+
+    def with_accelerator(self) -> OfferQuerySet:
+        """GPU machines, whether or not they can be compared."""
+        return self.exclude(not_comparable__in=WITHOUT_ACCELERATOR)
 
     def current(self) -> OfferQuerySet:
         """Offers that their source still lists and that have a price."""
@@ -147,12 +158,14 @@ class Offer(models.Model):
     current_price = models.OneToOneField(
         "Price", on_delete=models.PROTECT, null=True, blank=True, related_name="current_of"
     )
+    usd_per_hour = models.DecimalField(**PRICE_DIGITS, null=True, blank=True)
+    """The current price in dollars by the newest rate when it was written: for sorting lists only."""
     confirmed_on = models.DateField(null=True, blank=True)
     """The last day on which a source showed the current price."""
     confirmed_by = models.ForeignKey(
         "Refresh", on_delete=models.PROTECT, null=True, blank=True, related_name="confirmed_offers"
     )
-    """The last run that listed it; empty while only shipped seeds know it."""
+    """The last run or import that listed it; empty while only shipped seeds know it."""
     gone_since = models.DateTimeField(null=True, blank=True)
     """A complete run of its source no longer listed it."""
 
@@ -173,6 +186,8 @@ class Offer(models.Model):
         indexes = [
             models.Index(fields=["provider", "not_comparable"], name="catalog_offer_provider"),
             models.Index(fields=["accelerator", "not_comparable"], name="catalog_offer_accelerator"),
+            models.Index(fields=["usd_per_hour", "id"], name="catalog_offer_by_price"),
+            models.Index(fields=["-confirmed_on", "id"], name="catalog_offer_by_age"),
         ]
 
     def __str__(self) -> str:

@@ -19,6 +19,8 @@ class CatalogVersion(models.Model):
     number = models.PositiveBigIntegerField(default=0)
     changed_at = models.DateTimeField(null=True, blank=True)
     seeds_sha256 = models.CharField(max_length=64, blank=True)
+    machines_sha256 = models.CharField(max_length=64, blank=True)
+    """Of the price lists that are loaded after the rest."""
 
     def __str__(self) -> str:
         return str(self.number)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 
 from catalog.identify import identify
+from catalog.seed_making.machines import gpu_observations
 from catalog.seed_making.tables import Row
 from catalog.seed_making.terms import GPU_COUNTS
 from catalog.seed_making.twins import mark_unplaced, merge_twins
@@ -44,6 +45,7 @@ def offer_rows(
     pages: Iterable[Row],
     azure_sizes: dict[str, Row],
     names_seen: dict[str, list[str]],
+    list_prices: Iterable[Row] = (),
 ) -> tuple[list[Row], Counter[str]]:
     """All observations, sorted, and a count of what happened to the rows."""
     table = list(table)
@@ -59,6 +61,7 @@ def offer_rows(
             continue
         report["pages_2026.csv GPU rows read"] += 1
         found += _of_page(row, sold)
+    found += gpu_observations(list_prices, azure_sizes, found, report)
     found = [{column: row.get(column, "") for column in COLUMNS} for row in found]
     merge_twins(found, names_seen, report)
     mark_unplaced(found, report)

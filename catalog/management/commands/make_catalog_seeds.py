@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from catalog.facts import accelerators
-from catalog.seed_making import offers, terms
+from catalog.seed_making import machines, offers, terms
 from catalog.seed_making.accelerators import accelerator_rows
 from catalog.seed_making.tables import Row, read_rows, without_unknowns, write_csv, write_json
 
@@ -60,15 +63,39 @@ class Command(BaseCommand):
         other = sorted(row["sku"] for row in sizes if row["kind"] != "gpu")
         write_json(SEEDS / "azure_sizes.json", "Sizes of Azure machines", "gpu", gpu_sizes, without_gpu=other)
         self.stdout.write(f"azure_sizes {len(gpu_sizes)} with GPU, {len(other)} without")
+        refused: Counter[str] = Counter()
+        listed = machines.list_prices(
+            read("prices/aws_ondemand.csv"), read("prices/azure_ondemand.csv"), refused
+        )
         rows, report = offers.offer_rows(
             read("prices/offers.csv"),
             pages,
             {row["sku"]: row for row in sizes if row["kind"] == "gpu"},
             {row["provider_id"]: row["names_seen"].split("|") for row in providers},
+            listed,
         )
         write_csv(SEEDS / "offers.csv", offers.COLUMNS, rows)
-        for what, count in report.items():
+        types = machines.type_rows(
+            sizes,
+            json.loads(gzip.decompress((folder / "prices/aws_instance_types.json.gz").read_bytes())),
+            read("facts/cpus.csv"),
+        )
+        self._write_machines(types, listed, rows)
+        for what, count in (report + refused).items():
             self.stdout.write(f"offers: {what} {count}")
+
+    def _write_machines(self, types: list[Row], listed: list[Row], gpu_rows: list[Row]) -> None:
+        folder = SEEDS / "machines"
+        folder.mkdir(exist_ok=True)
+        write_csv(folder / "types.csv", machines.TYPE_COLUMNS, types)
+        known = {(row["provider"], row["sku"]): row for row in types}
+        prices = machines.cpu_prices(listed, known, gpu_rows)
+        for source in machines.SOURCES:
+            own = [row for row in prices if row["provider"] == source["provider"]]
+            write_csv(folder / source["file"], machines.PRICE_COLUMNS, own)
+            self.stdout.write(f"machines {source['provider']} {len(own)} prices")
+        write_json(folder / "lists.json", "Price lists beside this file", "lists", list(machines.SOURCES))
+        self.stdout.write(f"machines {len(types)} sizes")
 
     def _write(self, name: str, about: str, rows: list[dict[str, Any]], key: str | None = None) -> None:
         write_json(SEEDS / f"{name}.json", about, key or name, rows)

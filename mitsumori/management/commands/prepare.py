@@ -15,5 +15,5 @@ class Command(BaseCommand):
         quiet = {"verbosity": 0, "interactive": False}
         call_command("migrate", **quiet)
         if "load_seeds" in get_commands():
-            call_command("load_seeds", verbosity=0)
+            call_command("load_seeds", machines_later=True, verbosity=0)
         call_command("collectstatic", **quiet)
