@@ -204,10 +204,10 @@ def test_a_dripping_answer_takes_five_seconds_at_most_and_then_nobody_waits_agai
     stand_in.drip_s = 0.3
     start = time.monotonic()
     assert code_of(lambda: hub.fetch(NAME, None, stand_in.address)) == "hub_unreachable"
-    assert time.monotonic() - start < 1.8
-    start = time.monotonic()
+    assert time.monotonic() - start < 5
+    asked = len(stand_in.asked)
     assert code_of(lambda: hub.fetch(NAME, None, stand_in.address)) == "hub_unreachable"
-    assert time.monotonic() - start < 0.1
+    assert len(stand_in.asked) == asked
 
 
 def test_no_hub_at_the_address_is_said(stand_in: StandIn) -> None:
