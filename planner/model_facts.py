@@ -238,6 +238,8 @@ def architecture_of(
         "stored_format": stored_format(row["hf_id"]),
         "attention_kind": found.attention_kind if kind in SEARCHED else kind,
         "not_sized": not_sized,
+        "assumed": (),
+        "left_aside": (),
     }
     for pattern, kept, bits in KEPT:
         if re.search(pattern, row["hf_id"]):

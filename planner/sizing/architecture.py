@@ -21,6 +21,7 @@ from planner.sizing.tensors import Count, CountOrNone, Read, Split, Tensor
 __all__ = [
     "Absent",
     "Architecture",
+    "Assumed",
     "Compressed",
     "Count",
     "CountOrNone",
@@ -141,6 +142,13 @@ class Part(Frozen):
     split: Split = "copy"
 
 
+class Assumed(Frozen):
+    """A key that a config does not have, and the value taken instead."""
+
+    key: str
+    value: int
+
+
 class Architecture(Frozen):
     id: str
     family: str
@@ -170,6 +178,10 @@ class Architecture(Frozen):
     parameters_published: int | None = None
     parameters_published_kind: str | None = None
     source: str
+    assumed: tuple[Assumed, ...] = ()
+    """Of a config that somebody gave: what it does not say and was taken."""
+    left_aside: tuple[str, ...] = ()
+    """Of a config that somebody gave: keys that may shape the model and were not read."""
 
     def __hash__(self) -> int:
         return hash((self.id, self.hidden, self.vocab, self.source))

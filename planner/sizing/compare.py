@@ -303,7 +303,11 @@ def per_million_tokens(
 def describe_model(arch: Architecture) -> dict[str, Any]:
     """What was understood of the model."""
     first = arch.layers[0] if arch.layers else None
-    return {
+    of_config: dict[str, Any] = {}
+    if arch.assumed or arch.left_aside:
+        assumed = {item.key: item.value for item in arch.assumed}
+        of_config = {"assumed": assumed, "left_aside": list(arch.left_aside)}
+    return of_config | {
         "name": arch.id,
         "family": arch.family,
         "parameters": parameter_count(arch),

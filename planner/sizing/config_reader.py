@@ -15,6 +15,7 @@ from typing import Any
 from planner.sizing.architecture import (
     Absent,
     Architecture,
+    Assumed,
     Dense,
     Grouped,
     Latent,
@@ -78,13 +79,6 @@ BESIDE_LATENT = ("num_key_value_heads", "head_dim", "qk_head_dim")
 """Keys of configs with latent attention that say nothing beside its ranks."""
 
 
-class Assumed(Frozen):
-    """A key that the config does not have, and the value taken instead."""
-
-    key: str
-    value: int
-
-
 class Reading(Frozen):
     """What was understood of a config: the architecture, what was assumed and what was left aside."""
 
@@ -103,13 +97,15 @@ def understand(
     """
     config = parse(document) if isinstance(document, str | bytes) else dict(document)
     check_shape(config, FILE_KEYS_MAXIMUM)
-    reader = _Reader(config, name, source)
+    return _told(_Reader(config, name, source))
+
+
+def _told(reader: _Reader) -> Reading:
     architecture = reader.architecture()
-    return Reading(
-        architecture=architecture,
-        assumed=tuple(Assumed(key=key, value=value) for key, value in reader.assumed.items()),
-        left_aside=reader.unread + left_aside(*reader.levels()),
-    )
+    assumed = tuple(Assumed(key=key, value=value) for key, value in reader.assumed.items())
+    aside = reader.unread + left_aside(*reader.levels())
+    architecture = architecture.model_copy(update={"assumed": assumed, "left_aside": aside})
+    return Reading(architecture=architecture, assumed=assumed, left_aside=aside)
 
 
 def read(
@@ -124,7 +120,7 @@ def read(
     reader = _Reader(config, name, source)
     if reader.family.not_sized is not None:
         raise UnsupportedArchitecture(reader.family_name, reader.family.not_sized)
-    return reader.architecture()
+    return _told(reader).architecture
 
 
 class _Reader:

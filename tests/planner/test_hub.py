@@ -233,11 +233,14 @@ def test_only_so_many_configurations_are_kept(at: datetime, monkeypatch: pytest.
 def test_the_workbench_sizes_a_hub_model_and_says_what_the_hub_refused(
     stand_in: StandIn, client: Client
 ) -> None:
-    stand_in.has_model(TINY)
+    stand_in.has_model({**TINY, "hyper_layers": 3})
     page = client.get("/workbench/", {"model": NAME})
     assert page.status_code == 200
     assert HubConfig.objects.filter(name=NAME, commit=COMMIT).exists()
     assert f"revision={COMMIT}" in page.content.decode()
+    assert "were not read" in page.content.decode()
+    assert "hyper_layers" in page.content.decode()
+    assert "head_dim = 16" in page.content.decode()
     later = client.get("/workbench/", {"model": NAME, "revision": COMMIT})
     assert later.status_code == 200
     assert len(stand_in.asked) == 2
