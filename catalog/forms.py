@@ -69,6 +69,10 @@ class AcceleratorFilterForm(FilterForm):
     memory_min = forms.FloatField(
         label=_("Memory at least, GiB"), required=False, min_value=0, max_value=10_000
     )
+    bandwidth_min = forms.FloatField(
+        label=_("Bandwidth at least, GB/s"), required=False, min_value=0, max_value=1_000_000
+    )
+    link = forms.ChoiceField(label=_("Link"), required=False)
     form_factor = forms.ChoiceField(label=_("Form factor"), required=False)
     runs = forms.ChoiceField(label=_("Matrix units run"), required=False)
 
@@ -78,6 +82,8 @@ class AcceleratorFilterForm(FilterForm):
             values = sorted({value for fact in facts if (value := getattr(fact, name))})
             words = wording.DEVICE_CLASSES if name == "device_class" else {}
             self.choose(name, [(value, wording.say(words, value)) for value in values])
+        links = sorted({fact.link for fact in facts} - {"unknown"})
+        self.choose("link", [(link, wording.say(wording.LINKS, link)) for link in links])
         self.choose("runs", [(rate, wording.RATES[rate]) for rate in RATES])
 
     def found(self) -> list[AcceleratorFact]:
@@ -89,12 +95,15 @@ class AcceleratorFilterForm(FilterForm):
         return known + [fact for fact in kept if figure(fact) is None]
 
     def _fits(self, fact: AcceleratorFact) -> bool:
-        for name in ("vendor", "device_class", "memory_family", "form_factor"):
+        for name in ("vendor", "device_class", "memory_family", "form_factor", "link"):
             if (value := self.value(name)) and getattr(fact, name) != value:
                 return False
         minimum = self.value("memory_min")
         if minimum and (fact.memory_bytes is None or fact.memory_bytes < minimum * 1024**3 * 0.97):
             # 3 %: a card sold with 80 GB reports a little less.
+            return False
+        bandwidth = self.value("bandwidth_min")
+        if bandwidth and (fact.bandwidth_bytes_per_s is None or fact.bandwidth_bytes_per_s < bandwidth * 1e9):
             return False
         if (rate := self.value("runs")) and rate not in fact.dense_rates:
             return False

@@ -192,7 +192,7 @@ def _insert_rows(like: models.Model, varying: tuple[str, ...], rows: list[tuple[
     quote = connection.ops.quote_name
     columns = ", ".join(quote(str(field.column)) for field in fields)
     marks = ", ".join(["%s"] * len(fields))
-    statement = f"INSERT INTO {quote(str(like._meta.db_table))} ({columns}) VALUES ({marks})"  # nosec B608 - own names
+    statement = f"INSERT INTO {quote(str(like._meta.db_table))} ({columns}) VALUES ({marks})"  # noqa: S608  # nosec B608
     ready = []
     for row in rows:
         values = list(constant)

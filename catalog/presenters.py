@@ -18,6 +18,7 @@ from catalog.facts import RATES, AcceleratorFact, Rate, accelerators
 from catalog.models import (
     WITHOUT_ACCELERATOR,
     BillingTerms,
+    KeptBack,
     MachineType,
     Offer,
     Price,
@@ -30,6 +31,7 @@ from catalog.sources import Source
 
 GIB = 1024**3
 SOURCE_LENGTH = 26
+KEPT_BACK_SHOWN = 200
 SHOWN_RATES: tuple[Rate, ...] = ("bf16", "fp8", "int8", "fp4")
 
 
@@ -86,14 +88,36 @@ def _rate(fact: AcceleratorFact, rate: Rate) -> dict[str, Any]:
     }
 
 
-def fact_groups(fact: AcceleratorFact) -> list[FactGroup]:
+def fact_groups(fact: AcceleratorFact, *, with_bridge: bool = False) -> list[FactGroup]:
     """Everything that is known of an accelerator, with the source of each group."""
     return [
         FactGroup(_("Memory"), _memory(fact)),
         FactGroup(_("Dense rates, without sparsity"), [_dense_rate(fact, rate) for rate in RATES]),
-        FactGroup(pgettext_lazy("of an accelerator", "Links"), _links(fact)),
+        FactGroup(pgettext_lazy("of an accelerator", "Links"), _links(fact, with_bridge)),
         FactGroup(_("Device"), _device(fact)),
     ]
+
+
+@dataclass(frozen=True)
+class FactRow:
+    """One fact of several accelerators; ``differs`` where they do not all say the same."""
+
+    label: wording.Text
+    facts: list[Fact]
+    differs: bool
+
+
+def fact_columns(facts: list[AcceleratorFact]) -> list[dict[str, Any]]:
+    """The fact sheets of several accelerators beside each other. Unknown beside known is a difference."""
+    groups = []
+    for sheets in zip(*(fact_groups(fact, with_bridge=True) for fact in facts), strict=True):
+        rows = [
+            FactRow(lines[0].label, list(lines), len({str(line.text) for line in lines}) > 1)
+            for lines in zip(*(sheet.facts for sheet in sheets), strict=True)
+        ]
+        known = [row for row in rows if any(line.text is not None for line in row.facts)]
+        groups.append({"title": sheets[0].title, "rows": known})
+    return groups
 
 
 def _line(
@@ -120,14 +144,14 @@ def _dense_rate(fact: AcceleratorFact, rate: Rate) -> Fact:
     return _line(fact, "flops", wording.RATES[rate], _scaled(fact.dense_rates.get(rate), 1e12), unit)
 
 
-def _links(fact: AcceleratorFact) -> list[Fact]:
+def _links(fact: AcceleratorFact, with_bridge: bool) -> list[Fact]:
     rate, bridge = _scaled(fact.link_bytes_per_s, 1e9), _scaled(fact.bridge_bytes_per_s, 1e9)
     lines = [
         _line(fact, "interconnect", _("between devices"), fact.interconnect),
         _line(fact, "interconnect", _("both directions, per device"), rate, "GB/s"),
         _line(fact, "interconnect", "PCIe", fact.pcie),
     ]
-    if bridge is not None:
+    if bridge is not None or with_bridge:
         lines.insert(2, _line(fact, "interconnect", _("with a bridge that is sold apart"), bridge, "GB/s"))
     return lines
 
@@ -287,6 +311,25 @@ def run_row(run: Refresh, at: datetime) -> dict[str, Any]:
         "refused_count": sum(run.refused.values()),
         "seconds": max(0, round((end - run.started_at).total_seconds())),
     }
+
+
+def kept_back_rows(source: str) -> list[dict[str, Any]]:
+    """Prices that wait for a person beside those in force."""
+    waiting = (
+        KeptBack.objects.open()
+        .filter(refresh__source=source)
+        .select_related("offer__current_price", "offer__provider")[:KEPT_BACK_SHOWN]
+    )
+    rows = []
+    for held in waiting:
+        now = held.offer.current_price
+        factor = None if now is None else max(held.amount / now.amount, now.amount / held.amount)
+        rows.append({
+            "held": held, "offer": held.offer,
+            "new": money(held.amount), "old": None if now is None else money(now.amount),
+            "factor": None if factor is None else _number(float(factor), 3),
+        })  # fmt: skip
+    return rows
 
 
 def shipped_sources() -> list[dict[str, Any]]:

@@ -13,14 +13,31 @@ from django.db import transaction
 from accounts.models import User
 from catalog import runs
 from catalog.judging import Judgement, Key, Reading, judge, read_pages
-from catalog.models import CatalogVersion, Offer, Price, Refresh, RefreshDecision, RefreshStatus, offer_key
-from catalog.recording import Observation, record, rounded
+from catalog.models import (
+    CatalogVersion,
+    KeptBack,
+    Offer,
+    Price,
+    Refresh,
+    RefreshDecision,
+    RefreshStatus,
+    offer_key,
+)
+from catalog.recording import OFFER_FIELDS, Observation, record, rounded
 from catalog.seed_loading import SeedReport, load_seeds
 from catalog.sources import SOURCES, Source
 from catalog.sources.fetching import Limits, open_client
 from catalog.sources.quotes import Quote, SourceFailure
 
-__all__ = ["SeedReport", "UnknownSource", "decide", "load_seeds", "refresh", "refresh_is_running"]
+__all__ = [
+    "SeedReport",
+    "UnknownSource",
+    "decide",
+    "load_seeds",
+    "refresh",
+    "refresh_is_running",
+    "take_kept_back",
+]
 
 log = structlog.get_logger(__name__)
 
@@ -155,12 +172,62 @@ def _swap(source: Source, run: Refresh, reading: Reading, *, kept_back: frozense
     reading.refused["moved_too_far"] += len(kept_back)
     still_listed = [offer_key(source.provider, *key) for key in kept_back | reading.contradictory]
     Offer.objects.filter(key__in=still_listed).update(confirmed_by=run)
+    _keep_back(source, run, [reading.quotes[key] for key in kept_back])
     run.added_count = done.offers_added
     run.changed_count = done.prices_changed
     run.gone_count = _mark_gone(source, run, at)
     _note(run, reading, RefreshStatus.SUCCEEDED, at, Judgement())
     if done.anything or run.gone_count:
         CatalogVersion.bump(at)
+
+
+def _keep_back(source: Source, run: Refresh, quotes: list[Quote]) -> None:
+    """Remember prices that wait for a person; those of earlier runs that nobody decided on are forgotten."""
+    KeptBack.objects.open().filter(refresh__source=source.name).delete()
+    keys = {offer_key(source.provider, *quote.key): quote for quote in quotes}
+    KeptBack.objects.bulk_create(
+        KeptBack(
+            offer=offer,
+            refresh=run,
+            amount=rounded(keys[offer.key].amount),
+            currency=keys[offer.key].currency,
+            unit=keys[offer.key].unit,
+            effective_from=keys[offer.key].effective_from,
+            observed_on=run.started_at.date(),
+        )
+        for offer in Offer.objects.filter(key__in=list(keys))
+    )
+
+
+def take_kept_back(held: KeptBack, user: User, at: datetime) -> None:
+    """Let a price that moved too far be the current one, because a person says that it is right."""
+    with transaction.atomic():
+        held = KeptBack.objects.select_for_update().get(pk=held.pk)
+        if held.decided_at is not None:
+            raise SourceFailure("price_decided")
+        record([_observation_of(held)], at, held.refresh)
+        held.user, held.decided_at = user, at
+        held.save(update_fields=["user", "decided_at"])
+        CatalogVersion.bump(at)
+
+
+def _observation_of(held: KeptBack) -> Observation:
+    offer = held.offer
+    return Observation(
+        provider=offer.provider_id,
+        sku=offer.sku,
+        region=offer.region,
+        tier=offer.tier,
+        tier_detail=offer.tier_detail,
+        accelerator=offer.accelerator_id,
+        **{name: getattr(offer, name) for name in OFFER_FIELDS},
+        amount=held.amount,
+        currency=held.currency,
+        unit=held.unit,
+        observed_on=held.observed_on,
+        effective_from=held.effective_from,
+        source=_source(held.refresh.source).title,
+    )
 
 
 def _mark_gone(source: Source, run: Refresh, at: datetime) -> int:

@@ -8,6 +8,7 @@ app_name = "catalog"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("accelerators/", views.accelerators, name="accelerators"),
+    path("accelerators/compare/", views.side_by_side, name="side_by_side"),
     path("accelerators/<str:name>/", views.accelerator, name="accelerator"),
     path("offers/", views.offers, name="offers"),
     path("offers/<int:pk>/", views.offer, name="offer"),
@@ -15,4 +16,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("sources/<slug:name>/", views.source, name="source"),
     path("sources/<slug:name>/refresh/", views.refresh, name="refresh"),
     path("runs/<int:pk>/decide/", views.decide, name="decide"),
+    path("kept-back/<int:pk>/take/", views.take_kept_back, name="take_kept_back"),
 ]

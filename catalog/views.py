@@ -21,7 +21,7 @@ from accounts.models import User
 from catalog import presenters, services
 from catalog.facts import accelerators as accelerator_facts
 from catalog.forms import AcceleratorFilterForm, FilterForm, OfferFilterForm
-from catalog.models import MachineType, Offer, Provider, Refresh
+from catalog.models import KeptBack, MachineType, Offer, Provider, Refresh
 from catalog.sources import SOURCES
 from catalog.sources.quotes import SourceFailure
 from catalog.tasks import refresh_source
@@ -34,6 +34,7 @@ PAGES_MAXIMUM = 100
 OFFERS_OF_ACCELERATOR = 25
 RUNS_SHOWN = 20
 PRICES_SHOWN = 100
+COMPARED_MAXIMUM = 4
 
 
 class FirstPages(Paginator):  # type: ignore[type-arg]
@@ -50,6 +51,27 @@ def accelerators(request: HttpRequest) -> HttpResponse:
     rows = [presenters.accelerator_row(fact) for fact in form.found()]
     context = {"form": form, "rows": rows, "total": len(accelerator_facts()), **_sorting(request, form)}
     return _page_or_list(request, "catalog/accelerators.html", "catalog/_accelerator_table.html", context)
+
+
+@require_safe
+def side_by_side(request: HttpRequest) -> HttpResponse:
+    """Up to four accelerators beside each other; names that nobody knows are said, not guessed."""
+    facts = accelerator_facts()
+    asked = list(dict.fromkeys(name for name in request.GET.getlist("a") if name))
+    chosen = [facts[name] for name in asked if name in facts][:COMPARED_MAXIMUM]
+    context = {
+        "chosen": chosen,
+        "groups": presenters.fact_columns(chosen),
+        "unknown": [name for name in asked if name not in facts],
+        "too_many": len([name for name in asked if name in facts]) > COMPARED_MAXIMUM,
+        "maximum": COMPARED_MAXIMUM,
+        "places": [
+            {"number": number + 1, "name": chosen[number].name if number < len(chosen) else ""}
+            for number in range(COMPARED_MAXIMUM)
+        ],
+        "names": list(facts),
+    }
+    return render(request, "catalog/side_by_side.html", context)
 
 
 @require_safe
@@ -123,6 +145,7 @@ def source(request: HttpRequest, name: str) -> HttpResponse:
     context = {
         "row": presenters.source_row(SOURCES[name], at),
         "runs": [presenters.run_row(run, at) for run in runs],
+        "kept_back": presenters.kept_back_rows(name),
     }
     return _page_or_list(request, "catalog/source.html", "catalog/_source_state.html", context)
 
@@ -169,6 +192,21 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
         )
         messages.success(request, done)
     return redirect("catalog:source", run.source)
+
+
+@require_POST
+@signed_in
+def take_kept_back(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take one price that moved too far."""
+    user = _staff(request)
+    held = get_object_or_404(KeptBack.objects.select_related("refresh", "offer"), pk=pk)
+    try:
+        services.take_kept_back(held, user, timezone.now())
+    except SourceFailure as failure:
+        messages.error(request, str(say(DECISION_REFUSED, failure.code)))
+    else:
+        messages.success(request, _("The price is in force."))
+    return redirect("catalog:source", held.refresh.source)
 
 
 def _staff(request: HttpRequest) -> User:

@@ -68,6 +68,7 @@ REFUSED: dict[str, Text] = {
 }
 
 DECISION_REFUSED: dict[str, Text] = {
+    "price_decided": _("This price was decided on already."),
     "not_held": _("This run is not held any more."),
     "pages_forgotten": _("The pages of this run are no longer kept; refresh again."),
     "newer_run_exists": _("A newer run has succeeded since; this one cannot be confirmed."),

@@ -17,6 +17,7 @@ from catalog.models.offers import (
 )
 from catalog.models.refreshes import (
     CatalogVersion,
+    KeptBack,
     Refresh,
     RefreshDecision,
     RefreshPage,
@@ -42,6 +43,7 @@ __all__ = [
     "CatalogVersion",
     "EgressTier",
     "ExchangeRate",
+    "KeptBack",
     "MachineKind",
     "MachineType",
     "Offer",

@@ -124,3 +124,40 @@ class RefreshDecision(models.Model):
 
     def __str__(self) -> str:
         return f"{self.refresh}: {self.action}"
+
+
+class KeptBackQuerySet(models.QuerySet["KeptBack"]):
+    def open(self) -> KeptBackQuerySet:
+        return self.filter(decided_at__isnull=True)
+
+
+class KeptBack(models.Model):
+    """One price that moved too far to be believed without a person; the old one stays in force meanwhile.
+
+    The latest run's word replaces an earlier one that nobody decided on; what was confirmed stays as a record.
+    """
+
+    offer = models.ForeignKey("Offer", on_delete=models.PROTECT, related_name="kept_back")
+    refresh = models.ForeignKey(Refresh, on_delete=models.PROTECT, related_name="kept_back")
+    amount = models.DecimalField(max_digits=15, decimal_places=6)
+    currency = models.CharField(max_length=3)
+    unit = models.CharField(max_length=8)
+    effective_from = models.DateField(null=True, blank=True)
+    observed_on = models.DateField()
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    decided_at = models.DateTimeField(null=True, blank=True)
+
+    objects = KeptBackQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-pk",)
+        constraints = [
+            models.UniqueConstraint(
+                fields=["offer"], condition=Q(decided_at__isnull=True), name="catalog_kept_back_one_open"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.offer_id}: {self.amount} {self.currency}"

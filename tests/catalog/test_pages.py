@@ -40,7 +40,7 @@ def test_pages_answer_whole_and_in_part(client: Client, report: SeedReport, addr
         ("/catalog/offers/", 4),
         ("/catalog/offers/?q=h100&page=2&sort=-price", 6),
         ("/catalog/sources/", 5),
-        ("/catalog/sources/azure/", 5),
+        ("/catalog/sources/azure/", 6),
         ("/api/v1/prices?limit=1000", 2),
     ],
 )
@@ -144,3 +144,32 @@ def test_an_invalid_filter_value_is_told_at_its_field(client: Client, report: Se
     assert 'id="f_gpus_error"' in page
     assert "Enter a whole number." in page
     assert 'value="many"' in page
+
+
+def test_accelerators_stand_side_by_side_with_their_differences_marked(client: Client) -> None:
+    answer = client.get("/catalog/accelerators/compare/?a=H100-SXM5&a=H200-SXM&a=A100-PCIe-80GB")
+    assert [fact.name for fact in answer.context["chosen"]] == ["H100-SXM5", "H200-SXM", "A100-PCIe-80GB"]
+    rows = {str(row.label): row for group in answer.context["groups"] for row in group["rows"]}
+    assert rows["bandwidth"].differs
+    assert [line.text for line in rows["BF16"].facts][:2] == ["989", "989"] or rows["BF16"].differs
+    assert not rows["vendor"].differs
+    assert len(rows["with a bridge that is sold apart"].facts) == 3
+    same = client.get("/catalog/accelerators/compare/?a=L4&a=L4")
+    assert [fact.name for fact in same.context["chosen"]] == ["L4"]
+    assert not any(row.differs for group in same.context["groups"] for row in group["rows"])
+
+
+def test_side_by_side_names_what_it_does_not_know_and_stops_at_four(client: Client) -> None:
+    query = "&".join(f"a={name}" for name in ("L4", "L40", "L40S", "A10", "T4", "H100", "<b>"))
+    answer = client.get(f"/catalog/accelerators/compare/?{query}")
+    assert (len(answer.context["chosen"]), answer.context["too_many"]) == (4, True)
+    assert answer.context["unknown"] == ["H100", "<b>"]
+    assert b"<b>" not in answer.content
+    assert client.get("/catalog/accelerators/compare/").status_code == 200
+
+
+def test_accelerators_are_filtered_by_bandwidth_and_link(client: Client) -> None:
+    answer = client.get("/catalog/accelerators/?bandwidth_min=3000&link=nvswitch")
+    facts = [row["fact"] for row in answer.context["rows"]]
+    assert facts
+    assert all(fact.link == "nvswitch" and fact.bandwidth_bytes_per_s >= 3e12 for fact in facts)

@@ -10,11 +10,13 @@ from typing import Any
 import httpx2
 import pytest
 from django.db import DatabaseError, connection, transaction
+from django.test import Client
 
 from accounts.models import User
 from catalog import runs, services
 from catalog.models import (
     CatalogVersion,
+    KeptBack,
     Offer,
     Price,
     Provider,
@@ -156,6 +158,28 @@ def test_a_single_jump_is_kept_back_alone(run: Run) -> None:
     assert now[NC_A100, "region8", "on_demand"] == Decimal(4)
     kept_back = Offer.objects.get(region="region7")
     assert (kept_back.gone_since, kept_back.price_age_days(AT + timedelta(days=1))) == (None, 1)
+
+
+def test_a_price_that_was_kept_back_is_taken_when_staff_confirm_it(run: Run, staff_client: Client) -> None:
+    run(StandIn(many(200)))
+    rows = many(200)
+    rows[7]["retailPrice"] = 35.0
+    run(StandIn(rows), day=1)
+    run(StandIn(rows), day=2)
+    held = KeptBack.objects.get()
+    page = staff_client.get("/catalog/sources/azure/").content.decode()
+    assert "35.00 USD" in page
+    assert Client().post(f"/catalog/kept-back/{held.pk}/take/").status_code == 302
+    assert prices()[NC_A100, "region7", "on_demand"] == Decimal("3.57")
+    staff_client.post(f"/catalog/kept-back/{held.pk}/take/")
+    assert prices()[NC_A100, "region7", "on_demand"] == 35
+    held.refresh_from_db()
+    assert (held.user is not None, held.decided_at is not None) == (True, True)
+    twice = staff_client.post(f"/catalog/kept-back/{held.pk}/take/", follow=True)
+    assert "decided on already" in twice.content.decode()
+    calm = run(StandIn(rows), day=3)
+    assert (calm.refused.get("moved_too_far"), calm.changed_count) == (None, 0)
+    assert not KeptBack.objects.open().exists()
 
 
 def test_two_prices_for_one_machine_are_neither(run: Run) -> None:
