@@ -74,7 +74,9 @@ OTHER_CARDS = frozenset(["laptop", "mobile", "notebook", "maxq", "sff", "lhr"])
 """Words of another product with the same number; such a name is unknown until the product is in the seed."""
 
 FRACTION = re.compile(r"(?<![\d/])1\s*/\s*(\d{1,2})(?![\d/])")
-MIG = re.compile(r"(?<![\w.])(\d)g[. ](\d{1,3})\s*gb(?![\w.])")
+MIG = re.compile(r"(?<![\w.])(\d)g[. ](\d{1,3})\s*gb(?:[.+]me(?:\.all)?)?(?![\w.])")
+MIG_EIGHTHS = {1: (1, 2), 2: (2,), 3: (4,), 4: (4,), 7: (8,)}
+"""Of a card's memory, by sevenths of its compute: what MIG profiles exist (a 1g comes with one or two eighths)."""
 COUNT = re.compile(
     r"(?<![\w.])(?:(\d{1,3})\s*[x×](?![\w.])|[x×]\s*(\d{1,3})(?![\w.])|(\d{1,3})[x×](?=[a-z]))"
 )
@@ -107,13 +109,16 @@ class _Reading(BaseModel):
     family: str
     quadro: bool = False
     form: str | None = None
-    memory_gib: float | None = None
+    memories_gib: tuple[float, ...] = ()
     memory_kind: str | None = None
     edition: str | None = None
     blackwell: bool = False
     modified: bool = False
     other_card: bool = False
     slice_of: float = 1.0
+    slice_memory_gib: tuple[float, ...] = ()
+    """For a MIG profile, the memory of the whole card that it could be cut from; empty otherwise."""
+    no_such_slice: bool = False
 
 
 def identify(name: str, provider: str | None = None, memory_gib: float | None = None) -> Identification:
@@ -129,6 +134,12 @@ def identify(name: str, provider: str | None = None, memory_gib: float | None = 
     reading = _read(name)
     if reading.other_card:
         return Identification(name=name, status="unknown", reason="another_product")
+    if reading.no_such_slice:
+        return Identification(name=name, status="unknown", reason="no_such_slice")
+    if not reading.family and reading.slice_of < 1:
+        return Identification(
+            name=name, status="unknown", fraction=reading.slice_of, reason="slice_without_a_card"
+        )
     family = _families().get(reading.family, ())
     cards = _narrowed(family, reading, memory_gib)
     if not cards:
@@ -171,25 +182,33 @@ def _read(name: str) -> _Reading:
     text = re.sub(r"(?<!\w)max[\s-]?q(?!\w)", " maxq ", text)
     text = re.sub(r"(?<!\w)dgx[\s-]spark(?!\w)", " dgxspark ", text)
     slice_of = 1.0
+    no_such_slice = False
+    slice_memory: tuple[float, ...] = ()
     if match := FRACTION.search(text):
-        slice_of = 1 / int(match[1]) if int(match[1]) else 1.0
+        parts = int(match[1])
+        no_such_slice = parts == 0
+        slice_of = 1 / max(parts, 1)
         text = FRACTION.sub(" ", text)
     if match := MIG.search(text):
-        slice_of = int(match[1]) / 7
+        eighths = MIG_EIGHTHS.get(int(match[1]), ())
+        no_such_slice |= not eighths
+        slice_of = min(int(match[1]), 7) / 7 or 1.0
+        slice_memory = tuple(int(match[2]) * 8 / part for part in eighths)
         text = MIG.sub(" ", text)
     text = re.sub(r"[\-_/(),:;]+", " ", text)
-    memory = None
-    if match := MEMORY.search(text):
-        memory = float(match[1])
-        text = MEMORY.sub(" ", text)
-    elif match := MEMORY_MIB.search(text):
-        memory = int(match[1]) / 1024
-        text = MEMORY_MIB.sub(" ", text)
+    memories = [float(figure) for figure in MEMORY.findall(text)]
+    memories += [int(figure) / 1024 for figure in MEMORY_MIB.findall(text)]
+    text = MEMORY_MIB.sub(" ", MEMORY.sub(" ", text))
     memory_kind = None
     if match := MEMORY_KIND.search(text):
         memory_kind = match[1] if match[1][-1] not in "mr" else None
         text = MEMORY_KIND.sub(" ", text)
+    counts = [int(figure) for match in COUNT.findall(text) for figure in match if figure]
     text = COUNT.sub(" ", text)
+    # "8x A100 80GB (640GB)": the memory of all of them tells nothing new.
+    memories = [
+        gib for gib in memories if not any(gib == other * n for other in memories for n in counts if n > 1)
+    ]
     family: list[str] = []
     forms: set[str] = set()
     facts: dict[str, bool] = {"quadro": False, "blackwell": False, "modified": False, "other_card": False}
@@ -217,10 +236,12 @@ def _read(name: str) -> _Reading:
     return _Reading(
         family="".join(family),
         form=form,
-        memory_gib=memory,
+        memories_gib=tuple(memories),
         memory_kind=memory_kind,
         edition=edition,
         slice_of=slice_of,
+        slice_memory_gib=slice_memory,
+        no_such_slice=no_such_slice,
         **facts,
     )
 
@@ -278,9 +299,11 @@ def _narrowed(
     kept = [card for card in kept if card.name.endswith("-mod") == reading.modified]
     if reading.memory_kind is not None:
         kept = [card for card in kept if (card.memory_kind or "").casefold() == reading.memory_kind]
-    if reading.memory_gib is None and memory_gib is None:
+    if not reading.memories_gib and memory_gib is None:
         kept = [card for card in kept if not (card.note or "").startswith("custom part")]
-    for stated in (reading.memory_gib, memory_gib if reading.slice_of == 1 else None):
+    if reading.slice_memory_gib:
+        kept = [card for card in kept if any(_memory_fits(card, gib) for gib in reading.slice_memory_gib)]
+    for stated in (*reading.memories_gib, memory_gib if reading.slice_of == 1 else None):
         if stated is not None:
             kept = [card for card in kept if _memory_fits(card, stated)]
     return tuple(kept)

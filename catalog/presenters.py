@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Max
+from django.db.models import Count, Max, Min
 from django.utils.translation import get_language, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from catalog import wording
 from catalog.facts import RATES, AcceleratorFact, Rate, accelerators
+from catalog.identify import identify
 from catalog.models import (
     WITHOUT_ACCELERATOR,
     BillingTerms,
@@ -330,6 +331,42 @@ def kept_back_rows(source: str) -> list[dict[str, Any]]:
             "factor": None if factor is None else _number(float(factor), 3),
         })  # fmt: skip
     return rows
+
+
+REVIEWED: tuple[tuple[str, str], ...] = (
+    ("unknown_accelerator", "accelerator_as_written"),
+    ("ambiguous_accelerator", "accelerator_as_written"),
+    ("size_unknown", "sku"),
+    ("memory_contradicts", "accelerator_as_written"),
+    ("card_not_read", "sku"),
+    ("count_unknown", "sku"),
+)
+"""Reasons that a person can settle, and by which name such offers are counted."""
+
+
+def review_groups() -> list[dict[str, Any]]:
+    """Offers that are not understood, by reason, provider and name, with how many and one to look at."""
+    groups = []
+    for reason, column in REVIEWED:
+        found = (
+            Offer.objects.current()
+            .filter(not_comparable=reason)
+            .values("provider_id", "provider__name", column)
+            .annotate(offer_count=Count("pk"), example=Min("pk"), newest=Max("confirmed_on"))
+            .order_by("-offer_count", "provider_id", column)
+        )
+        rows = [dict(row) | {"name": row[column] or "?", "means": _meant(row, column)} for row in found]
+        total = sum(row["offer_count"] for row in rows)
+        groups.append({"title": wording.say(wording.NOT_COMPARABLE, reason), "rows": rows, "total": total})
+    return [group for group in groups if group["rows"]]
+
+
+def _meant(row: Mapping[str, Any], column: str) -> str:
+    """What the name would mean: the candidates, where it is a card's."""
+    if column != "accelerator_as_written" or not row[column]:
+        return ""
+    answer = identify(row[column], row["provider_id"])
+    return answer.canonical or ", ".join(answer.candidates)
 
 
 def shipped_sources() -> list[dict[str, Any]]:

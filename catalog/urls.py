@@ -12,6 +12,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("accelerators/<str:name>/", views.accelerator, name="accelerator"),
     path("offers/", views.offers, name="offers"),
     path("offers/<int:pk>/", views.offer, name="offer"),
+    path("review/", views.review, name="review"),
     path("sources/", views.sources, name="sources"),
     path("sources/<slug:name>/", views.source, name="source"),
     path("sources/<slug:name>/refresh/", views.refresh, name="refresh"),

@@ -150,6 +150,14 @@ def source(request: HttpRequest, name: str) -> HttpResponse:
     return _page_or_list(request, "catalog/source.html", "catalog/_source_state.html", context)
 
 
+@require_safe
+@signed_in
+def review(request: HttpRequest) -> HttpResponse:
+    """What came in and is not understood: cards, counts and sizes that somebody should look at."""
+    _staff(request)
+    return render(request, "catalog/review.html", {"groups": presenters.review_groups()})
+
+
 @require_POST
 @signed_in
 def refresh(request: HttpRequest, name: str) -> HttpResponse:

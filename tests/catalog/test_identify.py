@@ -62,6 +62,7 @@ def test_hints_of_providers_make_ambiguous_spellings_certain(measurements: Path)
         ("A100 SXM4 80GB", "A100-SXM4-80GB"),
         ("nvidia a100-pcie-40gb", "A100-PCIe-40GB"),
         ("8x NVIDIA H100 80GB HBM3", "H100-SXM5"),
+        ("8x A100 SXM4 80GB (640GB)", "A100-SXM4-80GB"),
         ("H100 x8 SXM5", "H100-SXM5"),
         ("NVIDIA H100 PCIe", "H100-PCIe"),
         ("H100 NVL", "H100-NVL"),
@@ -130,6 +131,84 @@ def test_a_slice_is_named_as_one(name: str, share: float) -> None:
     answer = identify(name)
     assert answer.status == "resolved"
     assert answer.fraction == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "share"),
+    [
+        ("H100 NVL MIG 1g.12gb", "H100-NVL", 1 / 7),
+        ("A100 SXM4 MIG 1g.5gb", "A100-SXM4-40GB", 1 / 7),
+        ("A100 SXM4 MIG 1g.10gb.me", "ambiguous:A100-SXM4-40GB|A100-SXM4-80GB", 1 / 7),
+        ("A100 SXM4 MIG 3g.40gb", "A100-SXM4-80GB", 3 / 7),
+        ("H200 SXM 7g.141gb", "H200-SXM", 1),
+        ("H100 SXM 1g.80gb", "unknown:", 1),
+        ("H100 MIG 9g.10gb", "unknown:", 1),
+        ("MIG 1g.10gb", "unknown:", 1 / 7),
+        ("A10 1/0", "unknown:", 1),
+        ("A10 3/4", "unknown:", 1),
+    ],
+)
+def test_a_mig_profile_tells_the_card_by_its_memory_and_impossible_slices_are_unknown(
+    name: str, expected: str, share: float
+) -> None:
+    assert meaning(name) == expected
+    assert identify(name).fraction == pytest.approx(share)
+
+
+@given(st.sampled_from(NAMES), st.randoms(use_true_random=False))
+def test_the_order_of_the_words_never_makes_another_card(name: str, random: Any) -> None:
+    for spelling in (name, *accelerators()[name].aliases):
+        words = re.split(r"[\s\-]+", spelling)
+        random.shuffle(words)
+        answer = identify(" ".join(words))
+        assert answer.canonical in (None, *_of_the_same_words(words)), (words, answer)
+
+
+def _of_the_same_words(words: list[str]) -> set[str]:
+    """Cards of which one spelling has these words: no order of words tells such cards apart."""
+
+    def letters(text: str) -> list[str]:
+        return sorted(re.sub(r"[^a-z0-9]", "", text.casefold()))
+
+    return {
+        fact.name
+        for fact in accelerators().values()
+        for own in (fact.name, *fact.aliases)
+        if letters(own) == letters("".join(words))
+    }
+
+
+@given(st.sampled_from(NAMES), st.sampled_from(["{:g}GB", "{:g} GB", "({:g}GB)", "{:g}GiB", "{:g} gb VRAM"]))
+def test_the_own_memory_behind_a_name_never_makes_another_card(name: str, written: str) -> None:
+    fact = accelerators()[name]
+    if fact.memory_gb is None:
+        return
+    answer = identify(f"{name} {written.format(fact.memory_gb)}")
+    assert answer.canonical in (name, None)
+    assert answer.canonical or not answer.candidates or name in answer.candidates
+
+
+@given(st.sampled_from(NAMES), st.integers(1, 400))
+def test_a_foreign_memory_behind_a_name_makes_it_unknown_or_a_card_that_has_it(name: str, gib: int) -> None:
+    answer = identify(f"{name} {gib}GB")
+    for found in filter(None, (answer.canonical, *answer.candidates)):
+        fact = accelerators()[found]
+        sizes = [size for size in (fact.memory_gb, (fact.smi_mib or 0) / 1024) if size]
+        assert not sizes or any(abs(gib - size) <= 0.12 * size + 1e-9 for size in sizes), (name, gib, answer)
+
+
+def test_no_card_is_found_by_the_name_of_its_ti_super_or_laptop_sibling() -> None:
+    for name in NAMES:
+        for more in ("Ti", "SUPER", "Ti SUPER", "Laptop", "Laptop GPU", "Max-Q", "Mobile", "D"):
+            answer = identify(f"NVIDIA GeForce {name} {more}")
+            sibling = {
+                other for other in NAMES if other.casefold() == f"{name}{more}".replace(" ", "").casefold()
+            }
+            assert answer.canonical in (None, *sibling, *_spelled_alike(f"{name} {more}")), (
+                name,
+                more,
+                answer,
+            )
 
 
 @given(

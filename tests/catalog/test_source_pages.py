@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from catalog import services
-from catalog.models import Refresh, RefreshDecision, RefreshStatus
+from catalog.models import Offer, Refresh, RefreshDecision, RefreshStatus
 from catalog.tasks import refresh_source
 from tests.catalog.conftest import Run
 from tests.catalog.stand_in import NC_A100, StandIn, item, many
@@ -114,3 +114,19 @@ def test_terms_of_a_reservation_are_told_apart(client: Client, run: Run) -> None
     assert {(row["kind"], Decimal(row["amount"])) for row in rows} == {
         ("on_demand", Decimal("3.5")), ("savings_1y", Decimal("2.5")), ("savings_3y", Decimal("1.5")),
     }  # fmt: skip
+
+
+def test_a_new_size_and_an_unknown_card_land_on_the_review_list_of_staff(
+    run: Run, staff_client: Client, user_client: Client
+) -> None:
+    run(StandIn([*many(20), item(price=9.0, armSkuName="Standard_NZ1_Z999_v1", productName="NZ series")]))
+    Offer.objects.filter(region="region3").update(
+        not_comparable="unknown_accelerator", accelerator=None, accelerator_as_written="Z999 <b>Ultra</b>"
+    )
+    page = staff_client.get("/catalog/review/")
+    names = {row["name"]: row["offer_count"] for group in page.context["groups"] for row in group["rows"]}
+    assert names["Standard_NZ1_Z999_v1"] == 1
+    assert names["Z999 <b>Ultra</b>"] == 1
+    assert b"Z999 <b>" not in page.content
+    assert user_client.get("/catalog/review/").status_code == 403
+    assert Client().get("/catalog/review/").status_code == 302
