@@ -8,6 +8,7 @@ from django import forms
 from django.db.models import Case, ExpressionWrapper, F, FloatField, Q, Value, When
 from django.db.models.functions import Cast, NullIf
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from catalog import wording
 from catalog.facts import RATES, AcceleratorFact, accelerators
@@ -123,7 +124,7 @@ class OfferFilterForm(FilterForm):
 
     q = forms.CharField(label=_("Search"), required=False, max_length=100)
     kind = forms.ChoiceField(
-        label=_("Machines"),
+        label=pgettext_lazy("filter of offers", "Machines"),
         required=False,
         choices=[("", _("with GPUs")), ("cpu", _("without GPUs")), ("all", _("all"))],
     )
