@@ -97,7 +97,8 @@ class Texts(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
-        quiet = self._quiet[-1] or tag in self.SILENT or (tag != "html" and given.get("lang") == "en")
+        language = given.get("lang") if tag != "html" else None
+        quiet = tag in self.SILENT or (self._quiet[-1] if language is None else language == "en")
         if not quiet:
             self.found += [str(given[name]) for name in self.SPOKEN if given.get(name) and tag != "option"]
         if tag not in self.VOID:
