@@ -8,13 +8,9 @@ from typing import Any
 
 from django import template
 from django.http import QueryDict
-from django.utils.html import conditional_escape, format_html
-from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import gettext as _
 
 from planner import figures, wording
 from planner.columns import Column
-from planner.figures import Cell
 
 register = template.Library()
 
@@ -82,27 +78,6 @@ def short(column: Column) -> str:
 @register.filter
 def own_columns(columns: Iterable[Column]) -> list[Column]:
     return [column for column in columns if column.key not in IN_OFFER]
-
-
-@register.simple_tag
-def cells(found: Iterable[Cell]) -> SafeString:
-    """The figures of a row as table cells. Written here because a table has hundreds of them and a template is
-    four times slower; every text is escaped."""
-    return mark_safe("".join(_cell(cell) for cell in found if cell.column.key not in IN_OFFER))  # noqa: S308  # nosec B308
-
-
-def _cell(cell: Cell) -> str:
-    column = cell.column
-    unit = f" ({column.unit})" if column.unit else ""
-    kind = ' class="num"' if cell.is_number else ""
-    label = conditional_escape(f"{short(column)}{unit}")
-    if cell.text is None:
-        inner = f'<span class="unknown">{conditional_escape(_("unknown"))}</span>'
-    else:
-        inner = conditional_escape(f"{cell.prefix}{cell.text}")
-        if cell.range:
-            inner += format_html('<span class="sub">{}</span>', cell.range)
-    return f'<td data-label="{label}" data-key="{column.key}"{kind}><span>{inner}</span></td>'
 
 
 @register.filter

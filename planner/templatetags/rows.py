@@ -1,0 +1,112 @@
+"""Rows of the long tables. A page has hundreds of their cells and a template is four times slower, so they are
+written here; every text is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django import template
+from django.urls import reverse
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+
+from planner import assumption_words, wording
+from planner.columns import Column
+from planner.figures import Cell
+from planner.presenters import CandidateView
+from planner.rejections import RejectedView
+from planner.templatetags.sheet import IN_OFFER, short
+
+register = template.Library()
+
+
+@register.simple_tag
+def candidate_row(row: CandidateView, cheapest_offer_id: int | None, query: str, is_open: bool) -> SafeString:
+    """One candidate as a table row: the offer, its layout, then the chosen columns."""
+    it, offer = row.it, row.it.offer
+    head = format_html(
+        '<a href="{there}" hx-get="{there}" hx-target="#{detail}" hx-swap="innerHTML" hx-push-url="false" '
+        'data-detail="{detail}" aria-controls="{detail}" aria-expanded="{open}">'
+        '<span class="rank">{rank}</span>{name}</a>',
+        there=f"{reverse('planner:candidate', args=[offer.offer_id])}?{query}",
+        detail=f"detail-{offer.offer_id}",
+        open="true" if is_open else "false",
+        rank=it.rank,
+        name=_named(offer.gpu_count, offer.accelerator),
+    )
+    about = [offer.provider_name, offer.sku, row.place, "" if offer.tier == "on_demand" else row.tier]
+    told: list[str] = [conditional_escape(text) for text in about if text]
+    if offer.offer_id == cheapest_offer_id:
+        told.append(_marked("fits", _("lowest complete list price")))
+    told += [_marked("tight", flag) for flag in row.flags]
+    below: str = conditional_escape(row.machines)
+    if it.class_ != 1:
+        below += " · " + _marked(f"mark-{it.class_}", wording.class_word(it.class_))
+    return mark_safe(  # noqa: S308  # nosec B308, B703
+        f'<tr class="class-{it.class_}"><th scope="row">{head} <span class="sub">{" · ".join(told)}</span></th>'
+        f'<td data-label="{conditional_escape(_("Layout"))}"><span>{conditional_escape(row.layout)}'
+        f'<span class="sub">{below}</span></span></td>{cells(row.cells)}</tr>'
+    )
+
+
+@register.simple_tag
+def cells(found: Iterable[Cell]) -> SafeString:
+    """The figures of a row as table cells."""
+    language = get_language() or ""
+    written = [_cell(cell, language) for cell in found if cell.column.key not in IN_OFFER]
+    return mark_safe("".join(written))  # noqa: S308  # nosec B308, B703
+
+
+@register.simple_tag
+def rejected_rows(rows: Iterable[RejectedView]) -> SafeString:
+    """Rejected offers as table rows: which, why, and what would help."""
+    return mark_safe("".join(_rejected(row) for row in rows))  # noqa: S308  # nosec B308, B703
+
+
+def _rejected(row: RejectedView) -> str:
+    offer = row.it.offer
+    about = " · ".join(text for text in (offer.provider_name, offer.sku, row.place) if text)
+    help_ = assumption_words.either(row.help)
+    return (
+        f'<tr><th scope="row">{conditional_escape(_named(offer.gpu_count, offer.accelerator))}'
+        f'<span class="sub">{conditional_escape(about)}</span></th>'
+        f"<td>{conditional_escape(row.shortfall or row.detail)}</td><td>{conditional_escape(help_)}</td></tr>"
+    )
+
+
+def _named(gpu_count: int, accelerator: str) -> str:
+    return f"{gpu_count} × {accelerator}" if gpu_count > 1 else accelerator
+
+
+def _marked(kind: str, text: str) -> str:
+    return f'<span class="{kind}">{conditional_escape(text)}</span>'
+
+
+_openings: dict[tuple[str, bool, str], str] = {}
+
+
+def _opening(column: Column, is_number: bool, language: str) -> str:
+    """The beginning of every cell of a column; the same for all rows in one language."""
+    key = (column.key, is_number, language)  # not the column: to hash it would translate its title
+    if key not in _openings:
+        _openings[key] = _write_opening(column, is_number)
+    return _openings[key]
+
+
+def _write_opening(column: Column, is_number: bool) -> str:
+    unit = f" ({column.unit})" if column.unit else ""
+    kind = ' class="num"' if is_number else ""
+    label = conditional_escape(f"{short(column)}{unit}")
+    return f'<td data-label="{label}" data-key="{column.key}"{kind}><span>'
+
+
+def _cell(cell: Cell, language: str) -> str:
+    if cell.text is None:
+        inner: str = _marked("unknown", _("unknown"))
+    else:
+        inner = conditional_escape(f"{cell.prefix}{cell.text}")
+        if cell.range:
+            inner += _marked("sub", cell.range)
+    return f"{_opening(cell.column, cell.is_number, language)}{inner}</span></td>"
