@@ -79,7 +79,7 @@ def _accelerator(row: Row) -> dict[str, Any]:
             "devices_per_board": _integer(row["devices_per_board"].partition(" ")[0]),
             "status": row["status"],
             "sources": without_unknowns(sources),
-            "source_date": row["source_date"].partition(" (")[0],
+            "source_date": row["source_date"].partition(" (")[0] or "undated",
             "note": row["note"],
         }
     )

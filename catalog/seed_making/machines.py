@@ -60,8 +60,8 @@ def _azure_type(row: Row, seen_cpu: Mapping[tuple[str, str], str]) -> Row:
         "cpu_architecture": row["arch"],
         "disk_gib": row["local_disk_gib"],
         "fabric": fabric,
-        "source": "; ".join(filter(None, sources)),
-        "observed": "2026-08" if row["source"] else "",
+        "source": "; ".join(filter(None, sources)) or AZURE_PRICES,
+        "observed": "2026-08" if row["source"] else AZURE_DAY,
     }
 
 

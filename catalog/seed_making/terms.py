@@ -97,7 +97,8 @@ def _billing(row: Row) -> dict[str, Any]:
             "gpu_counts": GPU_COUNTS.get(slug),
             "spot_notice_s": SPOT_NOTICE_SECONDS.get(slug),
             "words": without_unknowns({name: row[name] for name in WORDS}),
-            "source": "; ".join(filter(None, (row["source"], row["read_sources"])))[:400],
+            "source": "; ".join(filter(None, (row["source"], row["read_sources"])))[:400]
+            or "currency as in its prices",
             "observed": row["as_of"],
         }
     ) | ({"spot_available": spot in ("yes", "preemptible")} if spot in ("yes", "no", "preemptible") else {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import shutil
@@ -212,13 +213,23 @@ def test_regions_have_their_place_names_in_both_languages(report: SeedReport) ->
 
 
 def test_each_shipped_row_says_where_it_is_from_and_when() -> None:
-    for name in ("storage", "egress"):
-        for row in json.loads((SEEDS / f"{name}.json").read_text(encoding="utf-8"))[name]:
-            assert row["source"], row
-            assert row["observed"], row
-    for row in json.loads((SEEDS / "exchange.json").read_text(encoding="utf-8"))["exchange"]:
-        assert row["source"], row
-        assert row["on"], row
+    files = sorted(SEEDS.rglob("*.json"))
+    assert len(files) == 10
+    for path in files:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        head = document.get("observed", "")
+        rows = next(
+            value for value in document.values() if isinstance(value, list) and isinstance(value[0], dict)
+        )
+        for row in rows:
+            assert row.get("source") or row.get("sources") or row.get("status") == "memory", (path.name, row)
+            own = row.get("observed") or row.get("source_date") or row.get("on")
+            assert own or head or path.parent != SEEDS, (path.name, row)
+    for path in (SEEDS / "offers.csv", SEEDS / "machines" / "types.csv"):
+        with path.open(encoding="utf-8", newline="") as lines:
+            for row in csv.DictReader(lines):
+                assert row["source"], row
+                assert row.get("observed_on") or row.get("observed"), row
 
 
 def test_a_broken_seed_row_is_refused_by_name_and_the_others_are_loaded(tmp_path: Path) -> None:

@@ -18,6 +18,9 @@ from catalog.seed_making.tables import Row, read_rows, without_unknowns, write_c
 
 SEEDS = Path(__file__).resolve().parents[2] / "seeds"
 
+UNDATED = "undated"
+"""The day of rows that have none of their own."""
+
 
 class Command(BaseCommand):
     help = "Make catalog/seeds/ from a folder with facts/ and prices/; the same tables give the same bytes."
@@ -61,7 +64,14 @@ class Command(BaseCommand):
         sizes = read("prices/azure_vm_sizes.csv")
         gpu_sizes = [_azure_size(row) for row in sizes if row["kind"] == "gpu"]
         other = sorted(row["sku"] for row in sizes if row["kind"] != "gpu")
-        write_json(SEEDS / "azure_sizes.json", "Sizes of Azure machines", "gpu", gpu_sizes, without_gpu=other)
+        write_json(
+            SEEDS / "azure_sizes.json",
+            "Sizes of Azure machines",
+            "gpu",
+            gpu_sizes,
+            without_gpu=other,
+            observed=UNDATED,
+        )
         self.stdout.write(f"azure_sizes {len(gpu_sizes)} with GPU, {len(other)} without")
         refused: Counter[str] = Counter()
         listed = machines.list_prices(
@@ -98,7 +108,7 @@ class Command(BaseCommand):
         self.stdout.write(f"machines {len(types)} sizes")
 
     def _write(self, name: str, about: str, rows: list[dict[str, Any]], key: str | None = None) -> None:
-        write_json(SEEDS / f"{name}.json", about, key or name, rows)
+        write_json(SEEDS / f"{name}.json", about, key or name, rows, observed=UNDATED)
         self.stdout.write(f"{name} {len(rows)}")
 
 
@@ -111,7 +121,7 @@ def _azure_size(row: Row) -> dict[str, Any]:
             "vcpu": row["vcpu"],
             "ram_gib": row["ram_gib"],
             "basis": row["gpu_basis"],
-            "source": row["source"],
+            "source": row["source"] or machines.AZURE_PRICES,
         }
     )
 
