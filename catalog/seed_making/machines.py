@@ -29,6 +29,8 @@ SOURCES = (
     {"provider": "azure", "file": "azure.csv.gz", "source": AZURE_PRICES, "licence": "Apache-2.0"},
 )
 AZURE_FABRIC = "InfiniBand (the r of the size's name: RDMA)"
+CONSTRAINED = re.compile(r"Standard_[A-Z]+\d+-(\d+)[a-z]*_")
+"""A size with fewer active vCPUs than its base size, of which size lists print the base's number."""
 NOT_READ = "general knowledge, not read"
 OTHER_ACCELERATORS = ("NeuronInfo", "InferenceAcceleratorInfo", "FpgaInfo", "MediaAcceleratorInfo")
 
@@ -50,11 +52,15 @@ def _azure_type(row: Row, seen_cpu: Mapping[tuple[str, str], str]) -> Row:
     fabric = AZURE_FABRIC if re.match(r"Standard_ND\d+[a-z]*r[a-z]*_", row["sku"]) else ""
     disk_source = row["local_disk_source"] if row["local_disk_gib"] else ""
     sources = [row["source"], disk_source if disk_source != row["source"] else ""]
+    vcpu = row["vcpu"]
+    if vcpu and (constrained := CONSTRAINED.match(row["sku"])) and int(vcpu) > int(constrained[1]):
+        vcpu = constrained[1]
+        sources.append("vCPU: those of the size's name that are active")
     return {
         "provider": "azure",
         "sku": row["sku"],
         "kind": {"dedicated host": "host"}.get(row["kind"], row["kind"]),
-        "vcpu": row["vcpu"],
+        "vcpu": vcpu,
         "ram_gib": row["ram_gib"],
         "cpu": seen_cpu.get(("azure", row["sku"]), ""),
         "cpu_architecture": row["arch"],

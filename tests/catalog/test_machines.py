@@ -103,6 +103,8 @@ def test_sizes_tell_processor_disk_network_and_fabric(whole_catalog: SeedReport)
         "InfiniBand"
     )
     assert not MachineType.objects.get(provider="azure", sku="Standard_NC24ads_A100_v4").fabric
+    constrained = MachineType.objects.get(provider="azure", sku="Standard_E96-24ads_v5")
+    assert (constrained.vcpu, constrained.ram_gib) == (24, 672)
     assert MachineType.objects.get(provider="azure", sku="Dasv4_Type1").kind == "host"
 
 
