@@ -31,7 +31,7 @@ from catalog.services import refresh_is_running
 from catalog.sources import Source
 
 GIB = 1024**3
-SOURCE_LENGTH = 26
+SOURCE_LENGTH = 22
 KEPT_BACK_SHOWN = 200
 SHOWN_RATES: tuple[Rate, ...] = ("bf16", "fp8", "int8", "fp4")
 
@@ -186,7 +186,9 @@ def offer_rows(offers: Iterable[Offer], at: datetime) -> list[dict[str, Any]]:
 
 def place(region: Region) -> str:
     japanese = (get_language() or "").startswith("ja")
-    return region.name_ja if japanese and region.name_ja else region.name
+    if japanese and region.name_ja:
+        return region.name_ja
+    return f"{region.city} ({region.country})" if region.city and region.country else region.name
 
 
 def short_source(source: str) -> str:
