@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from io import BytesIO
 from pathlib import Path
@@ -13,7 +14,9 @@ from django.conf import settings
 from django.test import Client
 from pypdf import PdfReader
 
+from planner.assumption_words import ASSUMPTIONS
 from planner.examples import EXAMPLES
+from planner.sizing.constants import CONSTANTS
 from reports import exports
 from tests.factories import AT, make_team, make_user
 from tests.planner.factories import make_small_catalog
@@ -85,6 +88,15 @@ def test_japanese_has_one_plural_form_and_the_file_no_dates(
 def test_the_compiled_file_is_the_written_one(catalogue: dict[Message, polib.POEntry]) -> None:
     compiled = {key(entry): written(entry) for entry in polib.mofile(str(FOLDER / "django.mo"))}
     assert compiled == {message: written(entry) for message, entry in catalogue.items()}
+
+
+def test_every_shipped_assumption_has_words() -> None:
+    rows = json.loads((Path(settings.BASE_DIR) / "planner" / "seeds" / "runtimes.json").read_text())[
+        "constants"
+    ]
+    names = {*CONSTANTS, *(row["name"].rpartition(".")[2] for row in rows)}
+    assert len(names) > 30
+    assert names - set(ASSUMPTIONS) == set()
 
 
 def test_english_is_noticed() -> None:
