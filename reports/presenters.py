@@ -174,10 +174,10 @@ def total(bill: Bill, months: int = 1) -> str:
 
 
 def _quote(candidate: Candidate, columns: Iterable[Column]) -> QuoteView:
-    row = candidate_view(candidate, columns, language=_language())
+    row, offer = candidate_view(candidate, columns, language=_language()), candidate.offer
     return QuoteView(
         row=row,
-        offer=f"{candidate.offer.provider_name}, {candidate.offer.sku}",
+        offer=f"{offer.gpu_count} × {offer.accelerator} · {offer.provider_name}, {offer.sku}",
         monthly=total(candidate.monthly),
         term=total(candidate.monthly, MONTHS_OF_TERM),
         per_million=row.per_million or _("unknown"),
@@ -237,7 +237,7 @@ def workload(item: SheetWorkload, *, first: int = 0, count: int | None = None) -
         position=item.position,
         name=item.name or wording.word("kind", item.kind),
         headline=answered.headline,
-        lede=answered.lede,
+        lede=" ".join(sentence for sentence in (answered.lede, answered.cheapest) if sentence),
         state=answered.state,
         change=answered.change,
         question=question(comparison.workload),
