@@ -50,6 +50,7 @@
   const number = { memory: 1 / 1073741824, tpot: 1000, ttft: 1, monthly: 1, hours: 1 };
   const unit = { memory: "GiB", tpot: "ms", ttft: "s", monthly: "", hours: "h" };
   let before = null;
+  let now = null;
   let cause = "";
 
   function figures() {
@@ -113,11 +114,20 @@
     done.set(control, is);
     cause = (label ? label.textContent : control.name) + ": " + (was && was !== is ? was + " \u2192 " : "") + is;
   });
+  // Leaving a field asks once more for the same workload: that is no change, so the figures before the last
+  // change of the workload are kept.
+  function noteFigures() {
+    const found = figures();
+    if (!found) { return; }
+    if (now && now.query !== found.query) { before = now; }
+    now = found;
+  }
   document.addEventListener("htmx:beforeRequest", function (event) {
-    if (event.detail.elt.id === "refiner") { before = figures() || before; }
+    if (event.detail.elt.id === "refiner") { noteFigures(); }
   });
   document.addEventListener("htmx:afterSwap", function (event) {
     if (event.detail.target && event.detail.target.id === "answer" && event.detail.requestConfig.elt.id === "refiner") {
+      noteFigures();
       showChange();
       const headline = document.querySelector("#answer h1");
       const announced = document.getElementById("announced");

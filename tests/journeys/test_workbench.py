@@ -46,6 +46,20 @@ def test_a_change_refines_the_answer_in_place(page: Page, catalog: list[Offer]) 
     assert page.evaluate("() => window.sameDocument"), "the page was never loaded again"
 
 
+def test_leaving_a_field_does_not_compare_the_answer_with_itself(page: Page, catalog: list[Offer]) -> None:
+    page.goto("/workbench/")
+    field = page.get_by_label("At once, peak")
+    field.click()
+    field.fill("64")
+    expect(page.locator("#changed")).to_contain_text("per month +")
+    told = page.locator("#changed").inner_text()
+    with page.expect_response("**/workbench/**"):
+        field.press("Tab")
+    page.wait_for_timeout(200)
+    expect(page.locator("#changed")).to_be_visible()
+    assert page.locator("#changed").inner_text() == told
+
+
 def test_back_and_a_shared_link_show_the_same_screen(page: Page, catalog: list[Offer]) -> None:
     page.goto("/workbench/")
     page.get_by_label("Input, longest").fill("16000")
