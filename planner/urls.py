@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, path
 
-from planner import views
+from planner import support_page, views
 
 app_name = "planner"
 
@@ -10,5 +10,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("workbench/candidate/<int:offer_id>/", views.candidate, name="candidate"),
     path("workbench/chart/", views.chart, name="chart"),
     path("workbench/models/", views.models, name="models"),
+    path("accelerators/<str:name>/support/", support_page.accelerator_support, name="accelerator_support"),
     path("components/", views.components, name="components"),
 ]
