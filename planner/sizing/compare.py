@@ -42,6 +42,7 @@ from planner.sizing.workload import BatchWorkload, ServingWorkload
 STALE_DAYS = 180
 """A price older than this is marked and never called the cheapest."""
 SECONDS_PER_HOUR = 3600
+SIXTEEN_BITS = {"bf16", "fp16"}
 PER_MILLION_STEP = Decimal("0.0001")
 
 
@@ -189,6 +190,7 @@ def write_candidate(
             ("incomplete_price", not monthly.complete),
             ("tax_included", facts.tax_included is True),
             ("interruptible", facts.tier in bill.INTERRUPTIBLE_TIERS),
+            ("not_the_stored_format", not_as_stored(setting.arch, workload.weights_format)),
         )
         if holds
     ]
@@ -216,6 +218,12 @@ def write_candidate(
     if derivations:
         candidate = candidate.model_copy(update={"derivations": derive(setting, placement, candidate)})
     return candidate
+
+
+def not_as_stored(arch: Architecture, weights_format: str) -> bool:
+    """Whether the weights would have to be converted from what the checkpoint stores; BF16 and FP16 count as one."""
+    stored = arch.stored_format
+    return stored in FORMATS and stored != weights_format and not {stored, weights_format} <= SIXTEEN_BITS
 
 
 def split_at_load(setting: Setting, placement: Placement) -> MemorySplit:

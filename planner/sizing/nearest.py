@@ -12,23 +12,18 @@ from planner.sizing.bill import MINOR_UNITS
 from planner.sizing.devices import Machine
 from planner.sizing.formats import FORMATS
 from planner.sizing.memory import Need
+from planner.sizing.offers import Integers
 from planner.sizing.options import Refusal
 from planner.sizing.placing import Placement
 from planner.sizing.ranking import MEETS_TARGETS, MISSES_TARGETS, TIGHT
 from planner.sizing.results import SmallestChange
-from planner.sizing.weighing import REASONS, Setting, Weighed, placed, weigh
+from planner.sizing.weighing import Setting, Weighed, placed, weigh
 from planner.sizing.workload import BatchWorkload, ServingWorkload
 
 SMALL = 1.25
 """A target or budget moved by no more than a quarter is a smaller change than another format or fewer filters."""
 FORMATS_TRIED = {"llama_cpp": ("gguf_q8_0", "gguf_q4_k_m")}
 FORMATS_TRIED_ELSEWHERE = ("fp8", "int4_awq")
-FILTERS = ("region", "provider", "include", "exclude", "tier", "price", "incomplete_price", "interruption")
-FILTER_CHANGES = {
-    "region": ("regions", ""), "provider": ("providers", ""), "include": ("include", ""), "exclude": ("exclude", ""),
-    "price": ("price_per_month_maximum", ""), "incomplete_price": ("complete_prices_only", ""),
-    "interruption": ("interruptible", ""), "tier": ("tiers", ""),
-}  # fmt: skip
 
 
 def what_would_help(setting: Setting, refusal: Refusal, machine: Machine) -> tuple[dict[str, Any], ...]:
@@ -62,7 +57,7 @@ def smallest_change(setting: Setting, weighed: Weighed) -> SmallestChange | None
         return numeric[0][1]
     return (
         _shorter(setting)
-        or _filter(weighed)
+        or _filter(setting, weighed)
         or _headroom(setting, weighed)
         or _narrower(setting)
         or (numeric[0][1] if numeric else None)
@@ -121,19 +116,42 @@ def _over_budget(weighed: Weighed, workload: ServingWorkload | BatchWorkload, ro
     return budget is not None and weighed.total_minor[row] > budget * MINOR_UNITS[weighed.currency]
 
 
-def _filter(weighed: Weighed) -> SmallestChange | None:
-    """The filter whose lifting shows most offers that meet everything."""
+def _filter(setting: Setting, weighed: Weighed) -> SmallestChange | None:
+    """The filter whose lifting alone shows most offers that meet everything.
+
+    Offers that break another rule besides are not counted: they would stay hidden. A limit is moved only as far
+    as its first offer needs, and the terms of sale by one tier.
+    """
     best: SmallestChange | None = None
-    for name in FILTERS:
-        hidden = (weighed.reason == REASONS.index(name)) & (weighed.class_ == MEETS_TARGETS)
-        count = int(np.count_nonzero(hidden))
-        if count and (best is None or count > best.candidates):
-            change, value = FILTER_CHANGES[name]
-            if name == "tier":
-                tiers = weighed.market.tier_index[hidden]
-                value = weighed.market.tiers[int(np.bincount(tiers).argmax())]
+    alone = (weighed.rules_broken == 1) & (weighed.class_ == MEETS_TARGETS)
+    for change, hidden in weighed.hidden_by.items():
+        rows = np.flatnonzero(alone & hidden)
+        if not len(rows):
+            continue
+        value, count = _lifted(setting, weighed, change, rows)
+        if best is None or count > best.candidates:
             best = SmallestChange(change=change, value=value, candidates=count)
     return best
+
+
+def _lifted(setting: Setting, weighed: Weighed, change: str, rows: Integers) -> tuple[float | str, int]:
+    """What a filter would have to say, and how many of its hidden rows that shows."""
+    market = weighed.market
+    if change == "tiers":
+        counts = np.bincount(market.tier_index[rows])
+        return market.tiers[int(counts.argmax())], int(counts.max())
+    if change == "gpu_count_maximum":
+        counted = np.array([machine.device_count for machine in market.machines])[market.machine_index[rows]]
+        return int(counted.min()), int(np.count_nonzero(counted == counted.min()))
+    if change == "price_age_days_maximum":
+        newest = int(market.observed_ordinal[rows].max())
+        reached = int(np.count_nonzero(market.observed_ordinal[rows] == newest))
+        return setting.at.date().toordinal() - newest, reached
+    if change == "price_per_month_maximum":
+        totals = weighed.total_minor[rows] / MINOR_UNITS[weighed.currency]
+        limit = _rounded_up(float(totals.min()))
+        return limit, int(np.count_nonzero(totals <= limit))
+    return "", len(rows)
 
 
 def _headroom(setting: Setting, weighed: Weighed) -> SmallestChange | None:

@@ -96,7 +96,7 @@ class Desk:
             return Refusal("support", lacking)
         if arch.max_position is not None and self.need.maximum_tokens > arch.max_position:
             asked = {"asked": self.need.maximum_tokens, "maximum": arch.max_position}
-            return Refusal("support", {"rule": "context_length"} | asked)
+            return Refusal("context", {"rule": "context_length"} | asked)
         found: list[Option] = []
         worst: tuple[Layout, MemorySplit] | None = None
         broken: tuple[Layout, dict[str, Any]] | None = None

@@ -108,8 +108,13 @@ def write_rejection(setting: Setting, weighed: Weighed, row: int, *, help_: bool
             would_help = nearest.what_would_help(setting, outcome, market.machines[market.machine_index[row]])
     elif reason == "price":
         got = int(weighed.total_minor[row]) / MINOR_UNITS[weighed.currency]
-        maximum = {"rule": "maximum", "asked": workload.filters.price_per_month_maximum, "got": got}
-        detail = {"rule": "estimated"} if facts.estimated else maximum
+        oldest = workload.filters.price_age_days_maximum
+        if facts.estimated and not workload.filters.estimated_prices:
+            detail = {"rule": "estimated"}
+        elif oldest is not None and facts.price_age_days > oldest:
+            detail = {"rule": "age", "asked": oldest, "got": facts.price_age_days}
+        else:
+            detail = {"rule": "maximum", "asked": workload.filters.price_per_month_maximum, "got": got}
     elif reason == "tier":
         detail = {"tier": facts.tier, "asked": list(workload.filters.tiers)}
     elif reason == "currency":
@@ -120,6 +125,8 @@ def write_rejection(setting: Setting, weighed: Weighed, row: int, *, help_: bool
         detail = {"region": facts.region or None, "asked": list(workload.filters.regions)}
     elif reason == "provider":
         detail = {"provider": facts.provider, "asked": list(workload.filters.providers)}
+    elif reason == "gpu_count":
+        detail = {"gpu_count": facts.gpu_count, "asked": workload.filters.gpu_count_maximum}
     elif reason in ("include", "exclude"):
         detail = {"accelerator": facts.accelerator, "asked": list(getattr(workload.filters, reason))}
     return Rejection(

@@ -28,7 +28,7 @@ Limit = Literal[
 ]
 RejectionReason = Literal[
     "support", "memory", "divisibility", "include", "exclude", "region", "provider", "price", "interruption",
-    "tier", "incomplete_price", "overload", "currency", "budget", "deadline"
+    "tier", "incomplete_price", "overload", "currency", "budget", "deadline", "context", "gpu_count"
 ]  # fmt: skip
 
 

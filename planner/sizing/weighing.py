@@ -26,10 +26,14 @@ from planner.sizing.workload import BatchWorkload, Filters, ServingWorkload
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 REASONS: tuple[RejectionReason, ...] = (
-    "support", "memory", "divisibility", "overload", "include", "exclude", "region", "provider", "tier", "currency",
-    "price", "incomplete_price", "interruption",
+    "include", "exclude", "gpu_count", "support", "context", "memory", "divisibility", "overload", "region", "provider",
+    "tier", "currency", "price", "incomplete_price", "interruption",
 )  # fmt: skip
-"""In the order in which they are tried; an offer is rejected for the first that holds."""
+"""In the order in which they are tried; an offer is rejected for the first that holds. What the user does not want
+to see at all comes first: a machine that is filtered out is not told to be too small."""
+
+MACHINE_REASONS: tuple[RejectionReason, ...] = ("support", "context", "memory", "divisibility", "overload")
+"""Reasons of a machine, whatever the offer: no filter lifted helps there."""
 
 
 class UnknownSort(ValueError):
@@ -59,6 +63,10 @@ class Weighed:
     placements: list[Placement | Refusal]
     reason: NDArray[np.int8]
     """Index into ``REASONS``, -1 where the offer is a candidate."""
+    rules_broken: NDArray[np.int8]
+    """How many rules an offer breaks: lifting one filter shows it only where that is the only one."""
+    hidden_by: dict[str, Flags]
+    """Rows that each filter alone would hide, by the change that lifts it."""
     machines: Integers
     machines_minor: Integers
     """Machine time and rework alone, in smallest units of the currency."""
@@ -100,16 +108,24 @@ def weigh(setting: Setting, placements: list[Placement | Refusal]) -> Weighed:
     """Filter, bill and classify every offer."""
     workload, market = setting.workload, setting.market
     reason = np.full(len(market), -1, dtype=np.int8)
+    rules_broken = np.zeros(len(market), dtype=np.int8)
+    hidden_by: dict[str, Flags] = {}
 
-    def reject(name: RejectionReason, rows: Flags) -> None:
+    def reject(name: RejectionReason, rows: Flags, lifted_by: str | None = None) -> None:
         reason[(reason < 0) & rows] = REASONS.index(name)
+        np.add(rules_broken, rows, out=rules_broken, casting="unsafe")
+        if lifted_by is not None:
+            hidden_by[lifted_by] = rows
 
-    for name in ("support", "memory", "divisibility", "overload"):
+    filters = workload.filters
+    _filter_machines(filters, market, reject)
+    for name in MACHINE_REASONS:
         refused = np.array(
             [isinstance(outcome, Refusal) and outcome.reason == name for outcome in placements], dtype=bool
         )
-        reject(name, _of(refused, market.machine_index))
-    _apply_filters(workload.filters, market, reject)
+        if refused.any():
+            reject(name, _of(refused, market.machine_index))
+    _filter_offers(filters, market, reject)
 
     currency = workload.currency
     needs = Needs(workload.storage_gb, workload.egress_gb_per_month)
@@ -128,23 +144,30 @@ def weigh(setting: Setting, placements: list[Placement | Refusal]) -> Weighed:
     )
     complete = _of(np.array([known for _amount, known in sides], dtype=bool), market.terms_index)
 
-    reject("price", market.estimated & (not workload.filters.estimated_prices))
-    if workload.filters.price_per_month_maximum is not None:
-        reject("price", total > _minor(workload.filters.price_per_month_maximum, currency))
-    if workload.filters.complete_prices_only:
-        reject("incomplete_price", ~complete)
+    if not filters.estimated_prices:
+        reject("price", market.estimated, "estimated_prices")
+    if filters.price_age_days_maximum is not None:
+        oldest = setting.at.date().toordinal() - filters.price_age_days_maximum
+        reject("price", market.observed_ordinal < oldest, "price_age_days_maximum")
+    if filters.price_per_month_maximum is not None:
+        over = total > _minor(filters.price_per_month_maximum, currency)
+        reject("price", over, "price_per_month_maximum")
+    if filters.complete_prices_only:
+        reject("incomplete_price", ~complete, "complete_prices_only")
     if not workload.interruptible:
-        reject("interruption", _is_tier(market, bill.INTERRUPTIBLE_TIERS))
+        reject("interruption", _is_tier(market, bill.INTERRUPTIBLE_TIERS), "interruptible")
 
     class_of = np.array([_class(outcome) for outcome in placements], dtype=np.int64)
     class_ = _of(class_of, market.machine_index)
     if workload.budget_per_month is not None:
-        over = total > _minor(workload.budget_per_month, currency)
-        class_ = np.where((class_ == MEETS_TARGETS) & over, MISSES_TARGETS, class_)
+        beyond = total > _minor(workload.budget_per_month, currency)
+        class_ = np.where((class_ == MEETS_TARGETS) & beyond, MISSES_TARGETS, class_)
     return Weighed(
         market=market,
         placements=placements,
         reason=reason,
+        rules_broken=rules_broken,
+        hidden_by=hidden_by,
         machines=machines,
         machines_minor=machines_minor,
         total_minor=total,
@@ -176,25 +199,34 @@ def _is_tier(market: Market, tiers: Sequence[str]) -> Flags:
     return _of(np.array([tier in tiers for tier in market.tiers], dtype=bool), market.tier_index)
 
 
-def _apply_filters(
-    filters: Filters, market: Market, reject: Callable[[RejectionReason, Flags], None]
-) -> None:
+Reject = Callable[[RejectionReason, Flags, str | None], None]
+
+
+def _filter_machines(filters: Filters, market: Market, reject: Reject) -> None:
+    """The filters that speak of machines: accelerators and how many of them."""
     names = market.accelerators
     if filters.include:
         included = np.array([names_accelerator(filters.include, name) for name in names], dtype=bool)
-        reject("include", ~_of(included, market.machine_index))
+        reject("include", ~_of(included, market.machine_index), "include")
     if filters.exclude:
         excluded = np.array([names_accelerator(filters.exclude, name) for name in names], dtype=bool)
-        reject("exclude", _of(excluded, market.machine_index))
+        reject("exclude", _of(excluded, market.machine_index), "exclude")
+    if filters.gpu_count_maximum is not None:
+        larger = [machine.device_count > filters.gpu_count_maximum for machine in market.machines]
+        reject("gpu_count", _of(np.array(larger, dtype=bool), market.machine_index), "gpu_count_maximum")
+
+
+def _filter_offers(filters: Filters, market: Market, reject: Reject) -> None:
+    """The filters that speak of who sells where, and on what terms."""
     if filters.regions:
         wanted = {name.casefold() for name in filters.regions}
         here = np.array([bool(wanted & keys) for keys in market.regions], dtype=bool)
-        reject("region", ~_of(here, market.region_index))
+        reject("region", ~_of(here, market.region_index), "regions")
     if filters.providers:
         wanted = {name.casefold() for name in filters.providers}
         chosen = np.array([name.casefold() in wanted for name in market.providers], dtype=bool)
-        reject("provider", ~_of(chosen, market.provider_index))
-    reject("tier", ~_is_tier(market, filters.tiers))
+        reject("provider", ~_of(chosen, market.provider_index), "providers")
+    reject("tier", ~_is_tier(market, filters.tiers), "tiers")
 
 
 def names_accelerator(wanted: Sequence[str], name: str) -> bool:

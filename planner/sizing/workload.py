@@ -119,6 +119,10 @@ class Filters(Frozen):
     estimated_prices: bool = False
     """Also show prices that their source calls an estimate; by default they are listed as rejected."""
     price_per_month_maximum: Annotated[Number, Field(gt=0, le=1e12)] | None = None
+    gpu_count_maximum: Annotated[Count, Field(ge=1, le=10_000)] | None = None
+    """GPUs of one machine at most: 1 leaves the single-GPU machines."""
+    price_age_days_maximum: Annotated[Count, Field(ge=0, le=100_000)] | None = None
+    """Days since a price was last read or confirmed, at most."""
 
 
 class CommonWorkload(Frozen):

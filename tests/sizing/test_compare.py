@@ -57,6 +57,7 @@ def test_the_default_workload_runs_on_one_h100() -> None:
         (Filters(providers=("other",)), "provider"),
         (Filters(tiers=("spot",)), "tier"),
         (Filters(price_per_month_maximum=1000), "price"),
+        (Filters(price_age_days_maximum=28), "price"),
     ],
 )
 def test_each_filter_rejects_with_its_own_reason(filters: Filters, expected: str) -> None:
@@ -73,6 +74,8 @@ def test_each_filter_rejects_with_its_own_reason(filters: Filters, expected: str
         Filters(regions=("Tokyo",)),
         Filters(providers=("KNOWN",)),
         Filters(price_per_month_maximum=1831),
+        Filters(price_age_days_maximum=29),
+        Filters(gpu_count_maximum=1),
     ],
 )
 def test_filters_let_through_what_they_name(filters: Filters) -> None:
@@ -94,6 +97,65 @@ def test_memory_is_told_before_the_user_s_filters() -> None:
     assert any(change["change"] == "weights_format" for change in rejection.what_would_help)
 
 
+def test_accelerators_left_out_are_not_told_to_be_too_small() -> None:
+    workload = ServingWorkload(model=LLAMA_70B, filters=Filters(include=("L40S",)))
+    assert reasons(compared(workload, Row(), Row("L40S"))) == {1: "include", 2: "memory"}
+    workload = ServingWorkload(model=LLAMA_70B, filters=Filters(exclude=("H100",)))
+    assert reasons(compared(workload, Row())) == {1: "exclude"}
+
+
+def test_machines_of_more_gpus_than_asked_for_are_left_out_by_name() -> None:
+    found = compared(ServingWorkload(filters=Filters(gpu_count_maximum=2)), Row(count=2), Row(count=4))
+    assert found.candidates_total == 1
+    assert reasons(found) == {2: "gpu_count"}
+    assert found.rejected[0].detail == {"gpu_count": 4, "asked": 2}
+
+
+def test_a_price_older_than_asked_for_says_its_age() -> None:
+    found = compared(ServingWorkload(filters=Filters(price_age_days_maximum=28)), Row())
+    assert found.rejected[0].detail == {"rule": "age", "asked": 28, "got": 29}
+
+
+def test_a_lifted_filter_is_credited_only_with_offers_that_nothing_else_hides() -> None:
+    filters = Filters(regions=("osaka",), providers=("known",))
+    rows = (Row(), Row(provider="other"), Row(tier="spot"), Row(estimated=True), Row(price="3"))
+    change = compared(ServingWorkload(filters=filters), *rows).smallest_change
+    assert change is not None
+    assert (change.change, change.candidates) == ("regions", 2)
+    lifted = Filters(providers=("known",))
+    assert compared(ServingWorkload(filters=lifted), *rows).class_counts["1"] == 2
+
+
+@pytest.mark.parametrize(
+    ("filters", "rows", "value", "count"),
+    [
+        (Filters(gpu_count_maximum=1), (Row(count=2), Row(count=4), Row(count=2)), 2, 2),
+        (Filters(price_age_days_maximum=10), (Row(), Row(observed_on=date(2026, 10, 1))), 29, 1),
+        (Filters(price_per_month_maximum=100), (Row(), Row(price="9")), 1900, 1),
+        (Filters(), (Row(tier="spot"), Row(tier="spot"), Row(tier="reserved")), "reserved", 1),
+        (Filters(), (Row(estimated=True),), "", 1),
+    ],
+)
+def test_a_filter_moved_as_far_as_it_is_said_really_gives_so_many(
+    filters: Filters, rows: tuple[Row, ...], value: float | str, count: int
+) -> None:
+    change = compared(ServingWorkload(filters=filters), *rows).smallest_change
+    assert change is not None
+    assert (change.value, change.candidates) == (value, count)
+    moved = {"tiers": (*filters.tiers, value), "estimated_prices": True}.get(change.change, value)
+    again = ServingWorkload(filters=filters.model_copy(update={change.change: moved}))
+    assert compared(again, *rows).class_counts["1"] == count
+
+
+def test_weights_in_another_format_than_the_checkpoint_s_are_marked() -> None:
+    gpt = ModelReference(id="openai/gpt-oss-20b")
+    (converted,) = compared(ServingWorkload(model=gpt), Row()).candidates
+    (stored,) = compared(ServingWorkload(model=gpt, weights_format="mxfp4"), Row()).candidates
+    (half,) = compared(ServingWorkload(weights_format="fp16"), Row()).candidates
+    marked = ["not_the_stored_format" in candidate.warnings for candidate in (converted, stored, half)]
+    assert marked == [True, False, False]
+
+
 def test_support_is_told_before_memory() -> None:
     found = compared(ServingWorkload(model=LLAMA_70B, weights_format="gguf_q4_k_m"), Row())
     assert reasons(found) == {1: "support"}
@@ -102,6 +164,7 @@ def test_support_is_told_before_memory() -> None:
 
 def test_a_context_beyond_the_model_is_refused_by_name() -> None:
     found = compared(ServingWorkload(input_tokens=InputTokens(maximum=131_072)), Row())
+    assert reasons(found) == {1: "context"}
     assert found.rejected[0].detail == {"rule": "context_length", "asked": 132_072, "maximum": 131_072}
 
 
