@@ -152,7 +152,6 @@ def _observations(
                 gpu_count=0 if size is not None and size.kind == MachineKind.CPU else None,
                 vcpu=size.vcpu if size else None,
                 ram_gib=size.ram_gib if size else None,
-                spec_source=size.source[:200] if size else "",
                 not_comparable=REASONS.get(MachineKind(size.kind), "") if size else "size_unknown",
                 amount=amount,
                 currency=row["currency"],
@@ -167,8 +166,8 @@ def _insert(observations: list[Observation], at: datetime) -> None:
     first = observations[0]
     _insert_rows(
         Offer(key="", provider_id=first.provider, tier=first.tier),
-        ("key", "sku", "region", "gpu_count", "vcpu", "ram_gib", "spec_source", "not_comparable", "confirmed_on"),
-        [(o.key, o.sku, o.region, o.gpu_count, o.vcpu, o.ram_gib, o.spec_source, o.not_comparable, o.observed_on)
+        ("key", "sku", "region", "gpu_count", "vcpu", "ram_gib", "not_comparable", "confirmed_on"),
+        [(o.key, o.sku, o.region, o.gpu_count, o.vcpu, o.ram_gib, o.not_comparable, o.observed_on)
          for o in observations],
     )  # fmt: skip
     ids: dict[str, int] = {}

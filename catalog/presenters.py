@@ -246,7 +246,9 @@ def machine_facts(offer: Offer, size: MachineType | None) -> list[Fact]:
             Fact(_("processor"), size.cpu or None),
             Fact(_("processor architecture"), size.cpu_architecture or None),
             Fact(_("sustained clock"), _decimal(size.clock_ghz), "GHz"),
-            Fact(_("local disk"), _decimal(size.disk_gib), "GiB"),
+            Fact(_("local disk"), _("none"))
+            if size.disk_gib == 0
+            else Fact(_("local disk"), _decimal(size.disk_gib), "GiB"),
             Fact(_("network"), size.network or None),
         ]
     return facts

@@ -155,6 +155,7 @@ def test_the_page_of_a_machine_without_gpus_shows_what_it_is(
     assert "Skylake-SP" in page
     assert "a machine without a GPU" in page
     assert re.search(r"819\s+GiB", page)
+    assert "CC BY-SA 4.0" in page
 
 
 def test_a_changed_list_appends_prices_and_retires_what_it_dropped(
