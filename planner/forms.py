@@ -17,6 +17,7 @@ from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext_lazy as _
 from pydantic import TypeAdapter, ValidationError
 
+from planner import stored_format
 from planner.fields import (
     ChoiceField,
     NamesField,
@@ -28,7 +29,8 @@ from planner.fields import (
 )
 from planner.models import PastedConfig
 from planner.options import CURRENCIES, KV, OBJECTIVES, RUNTIMES, TIERS, WEIGHTS, Choices
-from planner.sizing.workload import BatchWorkload, ServingWorkload, Workload
+from planner.sizing.workload import BatchWorkload, ModelReference, ServingWorkload, Workload
+from planner.stored_format import AS_STORED
 
 _ADAPTER: TypeAdapter[ServingWorkload | BatchWorkload] = TypeAdapter(Workload)
 
@@ -65,7 +67,8 @@ class WorkbenchForm(forms.Form):
         help_text=_("Empty: the newest we have constants for."),
     )  # fmt: skip
     weights = ChoiceField(
-        label=_("Weights format"), path=("weights_format",), default="bf16", choices=WEIGHTS,
+        label=_("Weights format"), path=("weights_format",), default=AS_STORED,
+        choices=((AS_STORED, _("as stored")), *WEIGHTS),
     )  # fmt: skip
     kv = ChoiceField(label=_("KV cache format"), path=("kv_format",), default="auto", choices=KV)
 
@@ -229,6 +232,8 @@ class WorkbenchForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.at = at
         self.pasted: dict[str, Any] | None = None
+        self.stored: str | None = None
+        """What the chosen model's checkpoint is stored in, once the form was checked and the model is known."""
         self._workload: ServingWorkload | BatchWorkload | None = None
         if choices is not None:
             self._offer(choices)
@@ -262,6 +267,7 @@ class WorkbenchForm(forms.Form):
             self._check_order(cleaned, small, large)
         if "kind" not in cleaned:
             return cleaned
+        self._find_stored(cleaned)
         try:
             workload = _ADAPTER.validate_python(self._document(cleaned))
         except ValidationError as refused:
@@ -269,6 +275,19 @@ class WorkbenchForm(forms.Form):
         else:
             self._workload = None if self.errors else workload
         return cleaned
+
+    def _find_stored(self, cleaned: dict[str, Any]) -> None:
+        if "model" in self.errors:
+            return
+        document = self._document(cleaned)
+        try:
+            model = ModelReference.model_validate(document.get("model", {}))
+        except ValidationError:
+            return  # Said at its field when the whole document is read.
+        self.stored = stored_format.of(model)
+        weights = self.fields["weights"]
+        known = [(AS_STORED, stored_format.label(self.stored)), *WEIGHTS]
+        weights.widget.choices = known
 
     def _check_order(self, cleaned: dict[str, Any], small: str, large: str) -> None:
         if cleaned.get("kind") == BATCH and small == "users":
@@ -301,6 +320,10 @@ class WorkbenchForm(forms.Form):
                 continue
             if name in (SERVING_ONLY if kind == BATCH else BATCH_ONLY):
                 continue
+            if name == "weights" and value == AS_STORED:
+                if self.stored in (None, stored_format.SIXTEEN_BITS):
+                    continue
+                value = self.stored
             if name == "interruptible":
                 if value == "auto":
                     continue

@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from planner import assumption_words, wording
+from planner import assumption_words, stored_format, wording
 from planner.columns import Column, chosen
 from planner.derivation_view import DerivationView, derivation
 from planner.figures import (
@@ -239,6 +239,7 @@ class Answer:
     change: str = ""
     cheapest: str = ""
     load_check: str = ""
+    format_note: str = ""
     why: str = ""
     """Why the first row is the first, where the rows are in the order of the ranking."""
 
@@ -295,6 +296,9 @@ def answer(
         cheapest=_cheapest(comparison, first),
         why=_why(rows, objective) if best is None else "",
         load_check=_load_check(comparison, first),
+        format_note=stored_format.note(
+            comparison.model.get("stored_format"), comparison.workload.get("weights_format")
+        ),
     )
 
 

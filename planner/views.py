@@ -24,6 +24,7 @@ from planner import (
     rejections,
     runtimes,
     services,
+    stored_format,
 )
 from planner.examples import EXAMPLES
 from planner.forms import WorkbenchForm
@@ -77,7 +78,7 @@ def _frozen(form: WorkbenchForm, given: QueryDict, at: datetime) -> WorkbenchFor
         revision = architectures.frozen(model, at).revision
     except ModelError:
         return form  # Said at the field when the answer is asked for.
-    if revision == model.revision:
+    if revision == model.revision and form.stored is not None:
         return form
     changed = given.copy()
     changed["revision"] = revision or ""
@@ -155,6 +156,7 @@ def _context(form: WorkbenchForm, answer: dict[str, Any] | None, at: datetime) -
         "at": at,
         "without_config": form.query_string(config=None, without=("page",)),
         "open": _open_groups(form),
+        "stored_label": stored_format.label(form.stored),
         "versions": runtimes.versions(str(form.data.get("runtime", ""))),
         "columns_all": columns.for_kind(str(form.data.get("kind", ""))),
         "config_digest": form.cleaned_data.get("config", "") if form.is_bound and form.is_valid() else "",

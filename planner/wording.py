@@ -166,6 +166,7 @@ WARNINGS: dict[str, Text] = {
     "format_saves_memory_only": _(
         "This GPU does not compute in this format: it saves memory and bandwidth, not compute time."
     ),
+    "not_the_stored_format": _("The checkpoint is stored in another format and would have to be converted."),
     "weights_just_fit": _("Weights fit, but little memory is left for the KV cache."),
     "context_never_tested": _("No measurement with a context this long stands behind the estimate."),
     "context_beyond_model": _("The longest context is beyond what the model was trained for."),

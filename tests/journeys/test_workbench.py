@@ -42,7 +42,7 @@ def test_a_change_refines_the_answer_in_place(page: Page, catalog: list[Offer]) 
     page.get_by_label("Weights format").select_option("fp8")
     expect(page).to_have_url(re.compile(r"weights=fp8.*users_peak=64"))
     expect(page.locator("#strip .key")).not_to_have_text(weights)
-    expect(page.locator("#changed")).to_contain_text("Weights format: BF16 → FP8")
+    expect(page.locator("#changed")).to_contain_text("Weights format: as stored (BF16) → FP8")
     assert page.evaluate("() => window.sameDocument"), "the page was never loaded again"
 
 
@@ -111,6 +111,15 @@ def test_a_model_is_suggested_as_one_types(page: Page, catalog: list[Offer]) -> 
     expect(page.locator("#model-options option").first).to_have_attribute(
         "value", re.compile("Qwen2.5-7B", re.I)
     )
+
+
+def test_choosing_a_quantised_model_chooses_its_stored_format(page: Page, catalog: list[Offer]) -> None:
+    page.goto("/workbench/")
+    page.get_by_label("Model", exact=True).fill("openai/gpt-oss-120b")
+    expect(page.locator("#f-weights option:checked")).to_have_text("as stored (MXFP4)")
+    expect(page.locator(".format-note")).to_have_count(0)
+    page.get_by_label("Weights format").select_option("bf16")
+    expect(page.locator(".format-note")).to_contain_text("stored in MXFP4")
 
 
 def test_the_chart_is_drawn_under_the_strict_policy(page: Page, catalog: list[Offer]) -> None:

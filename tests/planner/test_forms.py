@@ -102,6 +102,29 @@ def test_two_fields_that_contradict_are_both_named(query: str, field: str) -> No
     assert len(form.errors) == 1
 
 
+@pytest.mark.parametrize(
+    ("query", "sized"),
+    [
+        ("model=openai/gpt-oss-120b", "mxfp4"), ("model=Qwen/Qwen3-32B-FP8", "fp8"), ("model=Qwen/Qwen3-32B", "bf16"),
+        ("model=openai/gpt-oss-120b&weights=bf16", "bf16"), ("model=Qwen/Qwen3-32B&weights=stored", "bf16"),
+    ],
+)  # fmt: skip
+def test_a_checkpoint_is_sized_as_it_is_stored_unless_a_format_is_chosen(query: str, sized: str) -> None:
+    form = form_of(query)
+    assert form.is_valid(), form.errors
+    assert form.workload().weights_format == sized
+    assert form_of(form.query_string()).query_string() == form.query_string()
+    again = form_of(form.query_string())
+    assert again.is_valid()
+    assert again.workload().weights_format == sized
+
+
+def test_the_choice_names_the_format_it_means() -> None:
+    form = form_of("model=openai/gpt-oss-120b")
+    assert form.is_valid()
+    assert ">as stored (MXFP4)</option>" in str(form["weights"])
+
+
 def test_percent_and_milliseconds_become_the_document_s_units() -> None:
     form = form_of("headroom=15&hit=30&tpot=25")
     assert form.is_valid(), form.errors

@@ -155,6 +155,14 @@ def test_targets_nobody_meets_name_the_smallest_change(client: Client) -> None:
     assert "The smallest change that would do" in page
 
 
+def test_another_format_than_the_stored_one_is_said(client: Client) -> None:
+    as_stored = client.get(WORKBENCH, {"model": "openai/gpt-oss-120b"}, headers=HX).content.decode()
+    assert "as stored (MXFP4)" in as_stored
+    assert "The checkpoint is stored in" not in as_stored
+    other = client.get(WORKBENCH, {"model": "Qwen/Qwen3-32B-FP8", "weights": "bf16"}).content.decode()
+    assert "The checkpoint is stored in FP8; this answer is for BF16" in other
+
+
 def test_a_rate_wins_and_its_concurrency_is_told(client: Client) -> None:
     page = client.get(WORKBENCH, {"rate": "2", "users": "6"}).content.decode()
     assert "At 2.00 requests per second this machine holds" in page
