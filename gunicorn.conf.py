@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from pathlib import Path
@@ -32,6 +33,12 @@ _metrics_dir = Path(_data_dir).resolve() / "metrics"
 shutil.rmtree(_metrics_dir, ignore_errors=True)
 _metrics_dir.mkdir(parents=True, exist_ok=True)
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(_metrics_dir)
+
+
+def when_ready(server: Any) -> None:
+    """Before the workers are forked: what is loaded by now is never garbage, and its pages stay shared."""
+    gc.collect()
+    gc.freeze()
 
 
 def child_exit(server: Any, worker: Any) -> None:
