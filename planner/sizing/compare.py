@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from planner.sizing import bill, memory, nearest, ranking
+from planner.sizing import bill, fewer, memory, nearest, ranking
 from planner.sizing.architecture import Architecture, active_parameter_count, parameter_count
 from planner.sizing.bill import UnitPrice
 from planner.sizing.derivations import derive
 from planner.sizing.formats import FORMATS
+from planner.sizing.offers import Integers
 from planner.sizing.options import Refusal
 from planner.sizing.placing import Placement
 from planner.sizing.quantities import Assumption
@@ -22,6 +23,7 @@ from planner.sizing.results import (
     Candidate,
     Cheapest,
     Comparison,
+    FewerReplicas,
     MemorySplit,
     Miss,
     OfferFacts,
@@ -64,6 +66,7 @@ def compare(
     weighed = weigh(setting, placements)
     rows = weighed.rows
     order = ranking.rank(standing(workload, weighed, sort), offset, limit)
+    _explain_replicas(setting, weighed, rows[order])
     candidates = tuple(
         write_candidate(setting, weighed, int(rows[index]), rank=offset + number)
         for number, index in enumerate(order, start=1)
@@ -99,7 +102,14 @@ def one_candidate(setting: Setting, placements: list[Placement | Refusal], row: 
         return write_rejection(setting, weighed, row, help_=True)
     order = ranking.rank(standing(setting.workload, weighed))
     rank = int(np.flatnonzero(weighed.rows[order] == row)[0]) + 1
+    _explain_replicas(setting, weighed, np.array([row]))
     return write_candidate(setting, weighed, row, rank=rank, derivations=True)
+
+
+def _explain_replicas(setting: Setting, weighed: Weighed, rows: Integers) -> None:
+    outcomes = [weighed.placements[number] for number in np.unique(weighed.market.machine_index[rows])]
+    placements = [outcome for outcome in outcomes if isinstance(outcome, Placement)]
+    fewer.explain(setting.workload, placements, setting.constants)
 
 
 def _as_computed(setting: Setting) -> dict[str, Any]:
@@ -201,6 +211,9 @@ def write_candidate(
         offer=facts,
         layout=placement.option.layout,
         replicas=placement.replicas,
+        replicas_set_by=placement.reason.set_by if placement.reason else None,
+        requests_per_replica_maximum=int(placement.point.batch_cap),
+        fewer_replicas=_fewer(setting, weighed, row, placement, facts) if rank == 1 or derivations else None,
         gpus_per_replica=placement.option.layout.device_count,
         machines=placement.machines,
         idle_gpus=placement.idle_devices,
@@ -218,6 +231,33 @@ def write_candidate(
     if derivations:
         candidate = candidate.model_copy(update={"derivations": derive(setting, placement, candidate)})
     return candidate
+
+
+def _fewer(
+    setting: Setting, weighed: Weighed, row: int, placement: Placement, facts: OfferFacts
+) -> FewerReplicas | None:
+    """The same offer with one replica fewer, where a latency target or the headroom alone asks for the last one."""
+    reason = placement.reason
+    target: Literal["ttft_s", "tpot_s", "headroom_fraction"]
+    if reason is None:
+        return None
+    if reason.set_by == "headroom":
+        target, asked, got = "headroom_fraction", setting.workload.headroom_fraction, None
+    elif reason.missed is not None and (reason.set_by == "ttft_s" or reason.set_by == "tpot_s"):
+        target, asked, got = reason.set_by, reason.missed.asked, reason.missed.got
+    else:
+        return None
+    smaller = fewer.with_one_less(placement)
+    monthly = bill_of(setting, weighed, row, smaller, facts)
+    return FewerReplicas(
+        replicas=smaller.replicas,
+        machines=smaller.machines,
+        target=target,
+        asked=asked,
+        got=got,
+        total=monthly.total,
+        currency=monthly.currency,
+    )
 
 
 def not_as_stored(arch: Architecture, weights_format: str) -> bool:

@@ -45,6 +45,8 @@ class Option:
     split: MemorySplit
     verdict: Verdict
     point: ServingPoint
+    sequences: float
+    """The engine's own cap on sequences that run together."""
 
 
 @dataclass(eq=False)
@@ -128,13 +130,11 @@ class Desk:
             split = memory.split(self.arch, self.need, self.runtime, machine.device, layout)
             verdict = memory.verdict(split)
             self._tried[key] = (
-                split
-                if verdict == "does_not_fit"
-                else Option(layout, split, verdict, self._point(machine, layout, split, verdict))
+                split if verdict == "does_not_fit" else self._sized(machine, layout, split, verdict)
             )
         return self._tried[key]
 
-    def _point(self, machine: Machine, layout: Layout, split: MemorySplit, verdict: Verdict) -> ServingPoint:
+    def _sized(self, machine: Machine, layout: Layout, split: MemorySplit, verdict: Verdict) -> Option:
         """The replica as the speed model sees it. The headroom asked for is kept free of KV cache, too."""
         workload = self.workload
         room_bytes = split.kv_room_bytes - (split.headroom_bytes if verdict == "fits" else 0)
@@ -161,6 +161,7 @@ class Desk:
         most = min(point.batch_cap, floor(point.kv_room_bytes / max(per_request, 1.0)))
         if isinstance(workload, BatchWorkload):
             most = min(most, workload.request_count)
-        return altered(
+        planned = altered(
             point, batch_cap=float(max(1, most)), kv_prompt_bytes=per_request, kv_full_bytes=per_request
         )
+        return Option(layout, split, verdict, planned, point.batch_cap)

@@ -14,7 +14,7 @@ from planner.sizing.devices import Machine
 from planner.sizing.formats import compute_rate
 from planner.sizing.options import Desk, Option, Refusal, altered
 from planner.sizing.quantities import Estimate
-from planner.sizing.results import Miss
+from planner.sizing.results import Miss, ReplicasSetBy
 from planner.sizing.runtime import Runtime
 from planner.sizing.serving import (
     REPLICAS_MAXIMUM,
@@ -38,6 +38,14 @@ ONE_IN_A_THOUSAND = 1e-3
 ROUNDING = 1e-9
 
 
+@dataclass(frozen=True)
+class Reason:
+    """What sets the number of replicas; with ``missed``, what one fewer would miss."""
+
+    set_by: ReplicasSetBy
+    missed: Miss | None = None
+
+
 @dataclass
 class Placement:
     """The workload on one distinct machine."""
@@ -53,6 +61,8 @@ class Placement:
     misses: tuple[Miss, ...]
     warnings: tuple[str, ...]
     job_hours: Estimate | None = None
+    reason: Reason | None = None
+    """Why so many replicas: noted by ``fewer.explain`` when a row of it is first shown."""
 
     @property
     def point(self) -> ServingPoint:

@@ -32,6 +32,15 @@ RejectionReason = Literal[
 ]  # fmt: skip
 
 
+ReplicasSetBy = Literal[
+    "one", "replicas_minimum", "ttft_s", "tpot_s", "headroom", "kv_room", "batch_cap", "load", "deadline_hours",
+    "machine"
+]  # fmt: skip
+"""Why there are not fewer replicas: one is the least, the minimum asked for, a target that one fewer misses, the
+headroom kept free of KV cache, the memory, the engine's cap on sequences, the request rate, the deadline of a job,
+or (jobs) that every GPU of the one machine works."""
+
+
 class OfferFacts(Frozen):
     """One rentable machine with its price, as it was read."""
 
@@ -167,6 +176,19 @@ class Miss(Frozen):
     got: float | None
 
 
+class FewerReplicas(Frozen):
+    """The candidate with one replica fewer: what it would break, and the month's total then."""
+
+    replicas: int
+    machines: int
+    target: Literal["ttft_s", "tpot_s", "headroom_fraction"]
+    asked: float
+    got: float | None
+    """The latency it would have; None for the headroom."""
+    total: Money
+    currency: str
+
+
 class Candidate(Frozen):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
@@ -175,6 +197,12 @@ class Candidate(Frozen):
     offer: OfferFacts
     layout: Layout
     replicas: int
+    replicas_set_by: ReplicasSetBy | None = None
+    """None in plans that were saved before this was told."""
+    requests_per_replica_maximum: int | None = None
+    """Requests of typical length planned on one replica at once, the headroom kept free."""
+    fewer_replicas: FewerReplicas | None = None
+    """Of the first candidate and of one shown alone, where giving way on a target or the headroom saves a replica."""
     gpus_per_replica: int
     machines: int
     idle_gpus: int

@@ -18,6 +18,8 @@ from planner.sizing.workload import (
     Filters,
     InputTokens,
     ModelReference,
+    RuntimeChoice,
+    RuntimeOptions,
     ServingWorkload,
     Targets,
 )
@@ -301,6 +303,70 @@ def test_more_load_never_takes_fewer_replicas() -> None:
         counts.append(compared(workload, Row()).candidates[0].replicas)
     assert counts == sorted(counts)
     assert counts[-1] > counts[0]
+
+
+LONG = {
+    "model": ModelReference(id="Qwen/Qwen3-32B"),
+    "input_tokens": InputTokens(typical=20_000, maximum=20_000),
+    "concurrency": Concurrency(average=3, peak=3),
+    "targets": Targets(ttft_s="none", tpot_s="none"),
+}
+
+
+@pytest.mark.parametrize(
+    ("workload", "row", "expected"),
+    [
+        (ServingWorkload(), Row(), "one"),
+        (ServingWorkload(replicas_minimum=3), Row(), "replicas_minimum"),
+        (ServingWorkload(concurrency=Concurrency(average=50, peak=500), targets=Targets(tpot_s=0.02)), Row(), "tpot_s"),
+        (ServingWorkload(concurrency=Concurrency(average=8, peak=80), targets=Targets(ttft_s=0.1)), Row(), "ttft_s"),
+        (
+            ServingWorkload(
+                concurrency=Concurrency(average=50, peak=200), targets=Targets(ttft_s="none", tpot_s="none"),
+                runtime=RuntimeChoice(options=RuntimeOptions(max_num_seqs=64)),
+            ),
+            Row(),
+            "batch_cap",
+        ),
+        (BatchWorkload(request_count=5_000_000), Row("L40S"), "deadline_hours"),
+        (BatchWorkload(request_count=1000), Row("L40S", count=4), "machine"),
+        (BatchWorkload(request_count=1000, replicas_minimum=2), Row("L40S"), "replicas_minimum"),
+    ],
+)  # fmt: skip
+def test_what_sets_the_number_of_replicas_is_told(
+    workload: ServingWorkload | BatchWorkload, row: Row, expected: str
+) -> None:
+    assert compared(workload, row).candidates[0].replicas_set_by == expected
+
+
+def test_headroom_that_costs_a_replica_is_told_and_without_it_the_replica_goes() -> None:
+    found = compared(ServingWorkload(**LONG), Row("H100-NVL", price="3"))
+    (candidate,) = found.candidates
+    assert (candidate.replicas, candidate.replicas_set_by) == (2, "headroom")
+    fits, planned = candidate.memory.concurrency_at_typical, candidate.requests_per_replica_maximum
+    assert planned is not None
+    assert planned < 3 <= fits
+    fewer = candidate.fewer_replicas
+    assert fewer is not None
+    assert (fewer.replicas, fewer.target, fewer.asked, fewer.got) == (1, "headroom_fraction", 0.1, None)
+    without = compared(ServingWorkload(**LONG, headroom_fraction=0), Row("H100-NVL", price="3")).candidates[0]
+    assert (without.replicas, without.monthly.total) == (1, fewer.total)
+
+
+def test_a_target_moved_to_what_one_replica_fewer_reaches_really_saves_it() -> None:
+    targets = Targets(ttft_s="none", tpot_s=0.02)
+    workload = ServingWorkload(concurrency=Concurrency(average=50, peak=500), targets=targets)
+    candidate = compared(workload, Row()).candidates[0]
+    fewer = candidate.fewer_replicas
+    assert fewer is not None
+    assert fewer.target == candidate.replicas_set_by == "tpot_s"
+    assert fewer.got is not None
+    assert fewer.got > fewer.asked == 0.02
+    loose = Targets(ttft_s="none", tpot_s=fewer.got * 1.001)
+    relaxed = workload.model_copy(update={"targets": loose})
+    smaller = compared(relaxed, Row()).candidates[0]
+    assert (smaller.replicas, smaller.monthly.total) == (fewer.replicas, fewer.total)
+    assert smaller.replicas == candidate.replicas - 1
 
 
 def test_the_peak_load_is_within_the_targets_in_class_one() -> None:

@@ -1,0 +1,98 @@
+"""Why a candidate has as many replicas as it has: what one fewer would miss, or would not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from math import ceil, floor
+from typing import Literal
+
+from planner.sizing.constants import Constants
+from planner.sizing.options import altered
+from planner.sizing.placing import Loads, Placement, Reason
+from planner.sizing.results import Miss
+from planner.sizing.serving import OperatingPoint, ServingPoint, operate
+from planner.sizing.workload import BatchWorkload, ServingWorkload
+
+LATENCIES: tuple[Literal["ttft_s", "tpot_s"], ...] = ("ttft_s", "tpot_s")
+
+
+def explain(
+    workload: ServingWorkload | BatchWorkload, placements: Iterable[Placement], constants: Constants
+) -> None:
+    """Note at each placement why it has its replicas. Those of one page go through the speed model together."""
+    tried: list[Placement] = []
+    for placement in placements:
+        if placement.reason is not None:
+            continue
+        if isinstance(workload, BatchWorkload):
+            placement.reason = _of_job(workload, placement)
+        elif placement.replicas == 1:
+            placement.reason = Reason("one")
+        elif placement.replicas == workload.replicas_minimum:
+            placement.reason = Reason("replicas_minimum")
+        else:
+            tried.append(placement)
+    if not tried or isinstance(workload, BatchWorkload):
+        return
+    loads = Loads.of(workload)
+    points = []
+    for placement in tried:
+        loaded = altered(placement.point, load=loads.kind, load_value=loads.peak / (placement.replicas - 1))
+        points += [loaded, _without_headroom(placement, loaded)]
+    speeds = operate(points, constants)
+    for number, placement in enumerate(tried):
+        placement.reason = _of_load(workload, placement, speeds[2 * number], speeds[2 * number + 1])
+
+
+def with_one_less(placement: Placement) -> Placement:
+    """The same machine with one replica fewer; only its counts are meant."""
+    replicas = placement.replicas - 1
+    machines = ceil(replicas * placement.option.layout.device_count / placement.machine.device_count)
+    return replace(placement, replicas=replicas, machines=machines)
+
+
+def _without_headroom(placement: Placement, point: ServingPoint) -> ServingPoint:
+    """The replica with the headroom given to the KV cache, too."""
+    option = placement.option
+    room = float(option.split.kv_room_bytes * option.layout.pp)
+    most = min(option.sequences, floor(room / max(point.kv_full_bytes, 1.0)))
+    return altered(point, kv_room_bytes=room, batch_cap=float(max(1, most)))
+
+
+def _of_job(workload: BatchWorkload, placement: Placement) -> Reason:
+    """Jobs take whole machines: as many as the deadline needs, or the one that is least."""
+    per_machine = placement.machine.device_count // placement.option.layout.device_count
+    if placement.replicas == 1:
+        return Reason("one")
+    if placement.machines == 1:
+        return Reason("machine")
+    if placement.machines == ceil(workload.replicas_minimum / per_machine):
+        return Reason("replicas_minimum")
+    if placement.job_hours is None or not isinstance(workload.deadline_hours, int | float):
+        return Reason("machine")
+    hours = placement.job_hours.value * placement.machines / (placement.machines - 1)
+    return Reason("deadline_hours", Miss(target="deadline_hours", asked=workload.deadline_hours, got=hours))
+
+
+def _of_load(
+    workload: ServingWorkload, placement: Placement, fewer: OperatingPoint, without: OperatingPoint
+) -> Reason:
+    """What one replica fewer breaks: it holds too few requests, or a latency target is missed."""
+    missed = _worst(workload, fewer)
+    if fewer.batch_limit == "offered_load":
+        return missed or Reason("load")
+    if without.batch_limit == "offered_load" and _worst(workload, without) is None:
+        return Reason("headroom")
+    return Reason("kv_room" if fewer.batch_limit == "kv_room" else "batch_cap")
+
+
+def _worst(workload: ServingWorkload, found: OperatingPoint) -> Reason | None:
+    """The latency target that is missed by most."""
+    worst, most = None, 1.0
+    for target in LATENCIES:
+        asked, got = getattr(workload.targets, target), getattr(found, target)
+        if isinstance(asked, int | float) and got is not None and got.value / asked > most:
+            most = got.value / asked
+            worst = Reason(target, Miss(target=target, asked=asked, got=got.value))
+    return worst
