@@ -24,7 +24,7 @@ Path = tuple[str, ...]
 NUMBER_LENGTH_MAXIMUM = 40
 LIST_COUNT_MAXIMUM = 100
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
-_GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+")
+_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]*)?")
 
 
 def plain_digits(text: str) -> str:
@@ -42,6 +42,15 @@ def plain_digits(text: str) -> str:
         else:
             characters.append(" " if character == "\u3000" else character)
     return "".join(characters).replace("\u2212", "-")
+
+
+def ungrouped(text: str) -> str:
+    """``12,345`` as ``12345``, as the sheet itself prints it; a comma anywhere else stays and is refused.
+
+    >>> ungrouped("1,000"), ungrouped("12,345.5"), ungrouped("1,5"), ungrouped("0,500")
+    ('1000', '12345.5', '1,5', '0,500')
+    """
+    return text.replace(",", "") if _GROUPED.fullmatch(text) else text
 
 
 class SheetBoundField(BoundField):
@@ -100,8 +109,7 @@ class NumberField(SheetField):
             raise ValidationError(
                 _("This number is too long: at most 40 characters are read."), code="too_long"
             )
-        if _GROUPED.fullmatch(text) and self.integer:
-            text = text.replace(",", "")
+        text = ungrouped(text)
         if not _NUMBER.fullmatch(text):
             raise ValidationError(
                 _("“%(text)s” is not read as a number: write digits, with a point before decimals (1.5)."),

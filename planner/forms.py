@@ -26,6 +26,7 @@ from planner.fields import (
     TickField,
     WordField,
     plain_digits,
+    ungrouped,
 )
 from planner.models import PastedConfig
 from planner.options import CURRENCIES, KV, OBJECTIVES, RUNTIMES, TIERS, WEIGHTS, Choices
@@ -219,10 +220,12 @@ class WorkbenchForm(forms.Form):
             if key in given:
                 values = given.getlist(key)
                 if isinstance(field, NumberField):
-                    values = [plain_digits(value).strip() for value in values]
+                    values = [ungrouped(plain_digits(value).strip()) for value in values]
                 data.setlist(key, values)
             else:
                 data.setlist(key, [default] if default else [])
+        if "users" not in given and given.get("users_peak", "").strip():
+            data["users"] = _average_below(data["users_peak"], data["users"])
         return cls(data, at=at, choices=choices)
 
     def __init__(
@@ -409,6 +412,14 @@ class WorkbenchForm(forms.Form):
         """Whether any of these fields differs from its default: a folded group with news stands open."""
         query = QueryDict(self.query_string())
         return any(_key(name) in query for name in names) or any(name in self.errors for name in names)
+
+
+def _average_below(peak: str, average: str) -> str:
+    """The average where only a peak was given: the usual one, and never more than the peak."""
+    try:
+        return peak if 0 < float(peak) < float(average) else average
+    except ValueError:
+        return average  # Said at the field of the peak.
 
 
 def _kept(digest: str) -> dict[str, Any] | None:

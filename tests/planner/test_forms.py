@@ -75,6 +75,37 @@ def test_a_decimal_comma_is_never_another_number() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "value"), [("1,000", 1000.0), ("12,345", 12345.0), ("１，０００", 1000.0), ("1,000.5", 1000.5)]
+)
+def test_thousands_are_read_as_the_sheet_prints_them(text: str, value: float) -> None:
+    form = form_of(f"users=1&users_peak={text}")
+    assert form.is_valid(), form.errors
+    workload = form.workload()
+    assert isinstance(workload, ServingWorkload)
+    assert workload.concurrency.peak == value
+    assert form_of("in_max=8,000").query_string() == "", "the default in another spelling"
+
+
+@pytest.mark.parametrize(
+    "text", ["1,5", "1,50", "1,0000", "0,500", "1,00,000", "1000,000", ",500", "1,000,5"]
+)
+def test_a_comma_that_parts_no_thousands_is_refused(text: str) -> None:
+    form = form_of(f"users=1&users_peak={text}")
+    assert list(form.errors) == ["users_peak"]
+
+
+def test_a_small_peak_alone_lowers_the_average_with_it() -> None:
+    form = form_of("users_peak=5")
+    assert form.is_valid(), form.errors
+    workload = form.workload()
+    assert isinstance(workload, ServingWorkload)
+    assert (workload.concurrency.average, workload.concurrency.peak) == (5, 5)
+    assert form_of(form.query_string()).query_string() == form.query_string() == "users=5&users_peak=5"
+    assert not form_of("users=8&users_peak=5").is_valid(), "what was typed is never changed"
+    assert form_of("users_peak=x").errors.keys() == {"users_peak"}
+
+
+@pytest.mark.parametrize(
     ("name", "limit"), [("in_", "1"), ("headroom", "90"), ("tpot", "3,600,000"), ("hours", "24")]
 )
 def test_a_limit_is_told_in_the_unit_of_the_field(name: str, limit: str) -> None:
