@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
@@ -276,6 +276,9 @@ def _settle_batch(
                 Refusal("overload", {"load": "saturated"}, trial.option.split, trial.option.layout),
             )
             continue
+        if trial.option.point.batch_cap >= workload.request_count:
+            # The whole job runs at once: nothing ends the batch but the job.
+            at_full = replace(at_full, limit=at_full.longest_part, batch_limit="offered_load")
         alone_hours = workload.request_count / at_full.request_rate_per_s / 3600
         wanted = ceil(alone_hours / deadline - ROUNDING) if deadline else 1
         wanted = min(max(wanted, workload.replicas_minimum), REPLICAS_MAXIMUM)

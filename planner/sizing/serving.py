@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import floor
 from typing import Literal
 
 import numpy as np
@@ -19,6 +20,8 @@ __all__ = [
 ]  # fmt: skip
 
 REPLICAS_MAXIMUM = 10_000
+WORTH_MORE = 0.1
+"""Twice the sequences must serve at least a tenth more, or the batch's end is not what limits."""
 ALONE = 1.5
 """Below this mean batch a request is taken to run alone: its range is the narrower one of single streams."""
 
@@ -34,6 +37,8 @@ class OperatingPoint:
     tpot_s: Estimate | None
     output_tokens_per_s: Estimate
     limit: Limit
+    """The longest part of a step; the end of the batch, where more sequences at once would serve more."""
+    longest_part: Limit
     batch_limit: Literal["offered_load", "kv_room", "batch_cap"]
     overloaded: bool
     bearable_rate_per_s: float
@@ -100,22 +105,25 @@ def operate(points: Sequence[ServingPoint], constants: Constants) -> list[Operat
             state.seen, state.request_rate_per_s, in_flight, ttft, state.tpot_s, cap.request_rate_per_s,
             state.step.total_s, state.step.memory_s, state.step.compute_s, state.step.link_s,
             state.step.overhead_s, interrupted, steady.prefill_alone_s, steady.prompt_share_s, steady.room,
+            steady.gain_of_twice,
         )
     ]  # fmt: skip
     found = []
     for position, point in enumerate(points):
         (batch, rate, flight, ttft_s, tpot_s, bearable, step_s, memory_s, compute_s, link_s, overhead_s,
-         interrupted_s, alone_s, share_s, room) = (column[position] for column in columns)  # fmt: skip
+         interrupted_s, alone_s, share_s, room, gain) = (column[position] for column in columns)  # fmt: skip
         over = bool(overloaded[position])
         batch_limit: Literal["offered_load", "kv_room", "batch_cap"] = "offered_load"
         if at_cap[position] or room < 1.0:
-            batch_limit = "kv_room" if room <= point.batch_cap else "batch_cap"
+            # Whole requests only: a cap that is the room rounded down is the room's.
+            batch_limit = "kv_room" if floor(room) <= point.batch_cap else "batch_cap"
         parts: dict[Limit, float] = {
             "memory_bandwidth": memory_s, "compute": compute_s, "interconnect": link_s,
             "step_overhead": overhead_s, "prefill": interrupted_s,
         }  # fmt: skip
-        limit: Limit = max(parts, key=lambda name: parts[name])
-        if batch_limit != "offered_load":
+        longest: Limit = max(parts, key=lambda name: parts[name])
+        limit = longest
+        if batch_limit != "offered_load" and (gain >= WORTH_MORE or room < 1.0):
             limit = batch_limit
         alone = batch < ALONE
         steady_regime = "saturated" if point.load == "saturated" else "throughput"
@@ -140,6 +148,7 @@ def operate(points: Sequence[ServingPoint], constants: Constants) -> list[Operat
                     "decode_alone" if alone else steady_regime, served * point.output_tokens
                 ),
                 limit=limit,
+                longest_part=longest,
                 batch_limit=batch_limit,
                 overloaded=over,
                 bearable_rate_per_s=bearable,

@@ -173,6 +173,22 @@ class Steady:
         return most * decode / (decode + self.prompt_share_s)
 
     @cached_property
+    def gain_of_twice(self) -> Array:
+        """By what share the rate at the cap would rise with twice as many sequences.
+
+        rate(n) = n / ((output tokens - 1) * step(n) + n * prompt share): where prompts take most of the time, or
+        computing does, a larger batch serves hardly more.
+        """
+
+        def rate(count: Array) -> Array:
+            busy = self.decode_steps * decode_step(self.replicas, count).total_s + count * self.prompt_share_s
+            return count / busy
+
+        most = np.maximum(self.most, 1.0)
+        gain: Array = rate(2.0 * most) / rate(most) - 1.0
+        return gain
+
+    @cached_property
     def least_log(self) -> Array:
         """Where bisection starts: well below the load of one request at a time."""
         decode = self.decode_steps * decode_step(self.replicas, np.ones_like(self.most)).total_s
@@ -242,5 +258,5 @@ class Steady:
 
 _WORKED_OUT = (
     "replicas", "prefill_alone_s", "prompt_share_s", "room", "most", "most_together", "top", "decode_steps",
-    "least_log",
+    "least_log", "gain_of_twice",
 )  # fmt: skip

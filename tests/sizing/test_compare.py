@@ -328,6 +328,10 @@ LONG = {
             Row(),
             "batch_cap",
         ),
+        (
+            ServingWorkload(request_rate_per_s=30, concurrency=Concurrency(average=8, peak=8),
+                            targets=Targets(ttft_s="none", tpot_s="none")), Row("L40S"), "kv_room",
+        ),
         (BatchWorkload(request_count=5_000_000), Row("L40S"), "deadline_hours"),
         (BatchWorkload(request_count=1000), Row("L40S", count=4), "machine"),
         (BatchWorkload(request_count=1000, replicas_minimum=2), Row("L40S"), "replicas_minimum"),
@@ -437,6 +441,46 @@ def test_a_batch_job_fills_its_machines_and_meets_its_deadline() -> None:
     assert candidate.batch.hours.value <= 12
     assert candidate.idle_gpus == 0
     assert candidate.batch.spot_eligible
+
+
+PROMPTS = {"input_tokens": InputTokens(typical=2000, maximum=4000), "request_count": 200_000}
+SHORT_PROMPTS = {"input_tokens": InputTokens(typical=100, maximum=4000), "request_count": 200_000}
+
+
+@pytest.mark.parametrize(
+    ("workload", "row", "expected"),
+    [
+        (BatchWorkload(**SHORT_PROMPTS, model=QWEN_32B), Row("A100-SXM4-80GB"), "kv_room"),
+        (
+            BatchWorkload(**SHORT_PROMPTS, runtime=RuntimeChoice(options=RuntimeOptions(max_num_seqs=16))),
+            Row(),
+            "batch_cap",
+        ),
+        (BatchWorkload(**PROMPTS), Row(), "prefill"),
+        (BatchWorkload(request_count=4), Row(), "memory_bandwidth"),
+    ],
+)
+def test_a_job_is_limited_by_what_more_of_would_really_help(
+    workload: BatchWorkload, row: Row, expected: str
+) -> None:
+    assert compared(workload, row).candidates[0].limit == expected
+
+
+def test_more_sequences_serve_more_where_the_engine_s_cap_is_named_and_hardly_where_it_is_not() -> None:
+    def rate(lengths: dict[str, Any], sequences: int) -> tuple[str, float]:
+        options = RuntimeOptions(max_num_seqs=sequences)
+        candidate = compared(
+            BatchWorkload(**lengths, runtime=RuntimeChoice(options=options)), Row()
+        ).candidates[0]
+        assert candidate.batch is not None
+        return candidate.limit, candidate.batch.output_tokens_per_s.value
+
+    (limit, now), (_, twice) = rate(SHORT_PROMPTS, 16), rate(SHORT_PROMPTS, 32)
+    assert limit == "batch_cap"
+    assert twice > 1.1 * now
+    (limit, now), (_, twice) = rate(PROMPTS, 128), rate(PROMPTS, 256)
+    assert limit == "prefill"
+    assert twice < 1.1 * now
 
 
 def test_a_batch_job_costs_its_hours_once_for_each_start() -> None:

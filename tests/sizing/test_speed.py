@@ -153,7 +153,7 @@ def test_overload_gets_no_latency_but_what_it_bears(point: ServingPoint) -> None
     if found.overloaded:
         assert found.ttft_s is None
         assert found.tpot_s is None
-        assert found.limit in ("kv_room", "batch_cap")
+        assert found.batch_limit in ("kv_room", "batch_cap")
         assert found.bearable_rate_per_s > 0
     else:
         assert found.bearable_rate_per_s * ALMOST >= point.load_value
