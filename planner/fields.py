@@ -6,9 +6,10 @@ read as a thousand, and what was typed is shown again as it stood.
 
 from __future__ import annotations
 
+import difflib
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -23,6 +24,7 @@ Path = tuple[str, ...]
 
 NUMBER_LENGTH_MAXIMUM = 40
 LIST_COUNT_MAXIMUM = 100
+NEAREST_MAXIMUM = 4
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]*)?")
 
@@ -63,6 +65,27 @@ class SheetBoundField(BoundField):
     @property
     def error_id(self) -> str:
         return f"err-{self.html_name}"
+
+    @property
+    def nearest(self) -> list[tuple[str, str]]:
+        """Names near to one that was refused, each with the query in which it stands instead."""
+        if self.name not in self.form.errors:
+            return []
+        found = []
+        for error in self.form.errors.as_data()[self.name]:
+            params = error.params or {}
+            for name in params.get("nearest", ()):
+                query = self.form.query_string(
+                    **{self.html_name: self._with(params.get("text", ""), name)}, page=None
+                )
+                found.append((name, query))
+        return found
+
+    def _with(self, refused: str, name: str) -> str:
+        if not isinstance(self.field, NamesField):
+            return name
+        typed = names_of(self.form.data.getlist(self.html_name))
+        return ",".join(dict.fromkeys(name if each == refused else each for each in typed))
 
     def build_widget_attrs(self, attrs: dict[str, Any], widget: forms.Widget | None = None) -> dict[str, Any]:
         made = super().build_widget_attrs(attrs, widget)
@@ -192,6 +215,12 @@ class ChoiceField(SheetField):
         return text
 
 
+def names_of(parts: Iterable[Any]) -> list[str]:
+    """Names between commas, each once, in the order they were typed."""
+    names = [name.strip() for part in parts for name in str(part).replace("、", ",").split(",")]
+    return list(dict.fromkeys(name for name in names if name))
+
+
 class NamesField(SheetField):
     """Several names: tick boxes, or one text with commas. ``known`` maps what may be named to its canonical form."""
 
@@ -199,6 +228,10 @@ class NamesField(SheetField):
         self, *, choices: Sequence[tuple[str, Text]] = (), typed: bool = False, **options: Any
     ) -> None:
         self.typed = typed
+        self.members: Callable[[str], Sequence[str]] | None = None
+        """Several known names that one word stands for, as a family for its variants."""
+        self.read_as: dict[str, tuple[str, ...]] = {}
+        """What words that stand for others were read as, when the field was last checked."""
         self.known: dict[str, str] | None = {value: value for value, _label in choices} if choices else None
         if typed:
             widget: forms.Widget = forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
@@ -207,20 +240,35 @@ class NamesField(SheetField):
         super().__init__(widget=widget, **options)
 
     def clean(self, value: Any) -> tuple[str, ...]:
-        parts = value if isinstance(value, list | tuple) else [value or ""]
-        names = [name.strip() for part in parts for name in str(part).replace("、", ",").split(",")]
-        names = list(dict.fromkeys(name for name in names if name))
+        names = names_of(value if isinstance(value, list | tuple) else [value or ""])
         if len(names) > LIST_COUNT_MAXIMUM or any(len(name) > 120 for name in names):
             raise ValidationError(_("At most 100 names of 120 characters are read."), code="too_long")
         if self.known is None:
             return tuple(names)
         folded = {key.casefold(): canonical for key, canonical in self.known.items()}
-        unknown = [name for name in names if name.casefold() not in folded]
-        if unknown:
-            raise ValidationError(
-                _("“%(text)s” is not in the catalog."), code="invalid_choice", params={"text": unknown[0]}
-            )
-        return tuple(dict.fromkeys(folded[name.casefold()] for name in names))
+        meant: list[str] = []
+        self.read_as = {}
+        for name in names:
+            if name.casefold() in folded:
+                meant.append(folded[name.casefold()])
+                continue
+            members = [each for each in self.members(name) if each in self.known] if self.members else []
+            if not members:
+                raise ValidationError(
+                    _("“%(text)s” is not in the catalog."),
+                    code="invalid_choice",
+                    params={"text": name, "nearest": self._nearest(name, folded)},
+                )
+            self.read_as[name] = tuple(members)
+            meant += members
+        return tuple(dict.fromkeys(meant))
+
+    def _nearest(self, name: str, folded: dict[str, str]) -> list[str]:
+        """Known names that begin with this one, else those spelled almost like it."""
+        key = name.casefold()
+        begin = [known for known in folded if known.startswith(key)] if len(key) > 1 else []
+        near = begin or difflib.get_close_matches(key, folded, n=NEAREST_MAXIMUM, cutoff=0.7)
+        return [folded[known] for known in near[:NEAREST_MAXIMUM]]
 
 
 class TickField(SheetField):

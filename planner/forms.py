@@ -29,7 +29,7 @@ from planner.fields import (
     ungrouped,
 )
 from planner.models import PastedConfig
-from planner.options import CURRENCIES, KV, OBJECTIVES, RUNTIMES, TIERS, WEIGHTS, Choices
+from planner.options import CURRENCIES, KV, OBJECTIVES, RUNTIMES, TIERS, WEIGHTS, Choices, variants
 from planner.sizing.workload import BatchWorkload, ModelReference, ServingWorkload, Workload
 from planner.stored_format import AS_STORED
 
@@ -247,6 +247,7 @@ class WorkbenchForm(forms.Form):
         providers.widget.choices = list(choices.providers)
         for name in ("include", "exclude"):
             self.fields[name].known = {item: item for item in choices.accelerators}  # type: ignore[attr-defined]
+            self.fields[name].members = variants  # type: ignore[attr-defined]
         self.fields["regions"].known = dict(choices.regions)  # type: ignore[attr-defined]
 
     def add_prefix(self, field_name: str) -> str:
@@ -364,6 +365,15 @@ class WorkbenchForm(forms.Form):
                     limit = field.shown_limit(context[key])
                     return sentence % {"value": value[:60], "limit": limit, "unit": field.unit}
         return _("This value is not accepted: %(reason)s") % {"reason": error["msg"]}
+
+    @property
+    def families(self) -> dict[str, tuple[str, ...]]:
+        """Names in the filters that were read as several accelerators, with what they were read as."""
+        return {
+            word: names
+            for name in ("include", "exclude")
+            for word, names in self.fields[name].read_as.items()  # type: ignore[attr-defined]
+        }
 
     def workload(self) -> ServingWorkload | BatchWorkload:
         """What was asked for. Only after ``is_valid()``."""

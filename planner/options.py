@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext_lazy as _
 
+from catalog.identify import identify
+
 WEIGHTS = (
     ("bf16", "BF16"), ("fp16", "FP16"), ("fp8", "FP8"), ("int8", "INT8"), ("int4_awq", "INT4 (AWQ)"),
     ("int4_gptq", "INT4 (GPTQ)"), ("nvfp4", "NVFP4"), ("mxfp4", "MXFP4"), ("gguf_q8_0", "GGUF Q8_0"),
@@ -41,3 +43,11 @@ class Choices:
     providers: tuple[tuple[str, str], ...]
     accelerators: tuple[str, ...]
     regions: dict[str, str]
+
+
+def variants(name: str) -> tuple[str, ...]:
+    """The accelerators a spelling means: one, or all variants of a family that it does not tell apart."""
+    found = identify(name)
+    if found.fraction != 1.0:
+        return ()
+    return (found.canonical,) if found.canonical else found.candidates

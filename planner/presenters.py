@@ -183,6 +183,11 @@ def model_label(
     return " · ".join(word for word in words if word)
 
 
+def family(word: str, names: Iterable[str]) -> str:
+    """What a word in a filter that stands for several accelerators was read as."""
+    return _("“%(word)s” is read as: %(names)s.") % {"word": word, "names": wording.listed(names)}
+
+
 def candidate_view(candidate: Candidate, columns: Iterable[Column], *, language: str) -> CandidateView:
     offer = candidate.offer
     name = offer.region_name_ja if language == "ja" and offer.region_name_ja else offer.region_name

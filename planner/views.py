@@ -6,6 +6,7 @@ from datetime import date, datetime
 from functools import lru_cache
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
@@ -196,7 +197,7 @@ def _answer(form: WorkbenchForm, at: datetime) -> dict[str, Any] | None:
         form.add_error("version", refusals.unknown_version(refused.params))
         return None
     except ModelError as refused:
-        form.add_error("model", model_message(refused))
+        form.add_error("model", _at_model(refused))
         return None
     is_ranked = page == 1 and not sort
     ranked = comparison if is_ranked else services.compare(workload, at=at, limit=1, rejected_limit=0)
@@ -219,6 +220,7 @@ def _answer(form: WorkbenchForm, at: datetime) -> dict[str, Any] | None:
         "page": page,
         "previous": form.query_string(page=str(page - 1) if page > 2 else None) if page > 1 else None,
         "next": form.query_string(page=str(page + 1)) if last < comparison.candidates_total else None,
+        "families": [presenters.family(word, names) for word, names in form.families.items()],
         "chosen_keys": {column.key for column in view.columns},
     }
 
@@ -235,6 +237,13 @@ def _sorted_link(form: WorkbenchForm, column: columns.Column, now: str) -> dict[
 def _page(form: WorkbenchForm) -> int:
     text = str(form.data.get("page", "") or "")
     return min(max(int(text), 1), PAGE_MAXIMUM) if text.isascii() and text.isdigit() else 1
+
+
+def _at_model(refused: ModelError) -> ValidationError:
+    """The refusal at the field of the model, with the names that may have been meant."""
+    message = model_message(refused).replace("%", "%%")
+    params = getattr(refused, "params", {})
+    return ValidationError(message, params={"nearest": list(params.get("suggestions", ()))})
 
 
 def model_message(refused: Exception) -> str:

@@ -227,6 +227,29 @@ def test_filters_name_only_what_the_catalog_has() -> None:
     assert bad.query_string() == "providers=other&regions=moon&include=H9000", "nothing typed is lost"
 
 
+def test_a_family_means_all_its_variants_and_says_so() -> None:
+    cards = ("H100-SXM5", "H100-PCIe", "H100-NVL", "H200-SXM", "L40S")
+    choices = Choices(providers=(), accelerators=cards, regions={"Tokyo": "Tokyo", "JP": "JP"})
+    form = form_of("include=H100,l40s", choices=choices)
+    assert form.is_valid(), form.errors
+    assert set(form.workload().filters.include) == {"H100-SXM5", "H100-PCIe", "H100-NVL", "L40S"}
+    assert set(form.families) == {"H100"}
+    assert form.query_string() == "include=H100,l40s", "the link stays as short as it was typed"
+
+
+def test_the_nearest_names_are_one_click_away() -> None:
+    choices = Choices(
+        providers=(),
+        accelerators=("H100-SXM5", "L40S"),
+        regions={"Tokyo": "Tokyo", "tokyo": "Tokyo", "JP": "JP"},
+    )
+    form = form_of("include=L40S,H10O-SXM5&regions=Tokio&users=9", choices=choices)
+    assert not form.is_valid()
+    assert form["include"].nearest == [("H100-SXM5", "users=9&regions=Tokio&include=L40S,H100-SXM5")]
+    assert form["regions"].nearest[0] == ("Tokyo", "users=9&regions=Tokyo&include=L40S,H10O-SXM5")
+    assert form["users"].nearest == []
+
+
 def test_every_control_names_its_message() -> None:
     form = form_of("users=-1")
     form.is_valid()

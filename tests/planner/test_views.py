@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -161,6 +162,19 @@ def test_another_format_than_the_stored_one_is_said(client: Client) -> None:
     assert "The checkpoint is stored in" not in as_stored
     other = client.get(WORKBENCH, {"model": "Qwen/Qwen3-32B-FP8", "weights": "bf16"}).content.decode()
     assert "The checkpoint is stored in FP8; this answer is for BF16" in other
+
+
+def test_a_name_that_is_not_known_comes_with_links_to_the_nearest(client: Client) -> None:
+    page = client.get(WORKBENCH, {"model": "llama 8b", "users": "9"}).content.decode()
+    assert re.search(r'href="/workbench/\?model=[^"&]*[Ll]lama[^"&]*8[Bb][^"&]*&amp;users=9"', page)
+    fragment = client.get(WORKBENCH, {"model": "llama 8b"}, headers=HX).content.decode()
+    assert 'href="/workbench/?model=' in fragment
+    assert "err-columns" not in fragment, "only messages that have a place on the page are sent"
+
+
+def test_a_family_in_a_filter_is_answered_and_said(client: Client) -> None:
+    page = client.get(WORKBENCH, {"include": "H100"}).content.decode()
+    assert "“H100” is read as: H100" in page
 
 
 def test_a_rate_wins_and_its_concurrency_is_told(client: Client) -> None:
