@@ -62,7 +62,8 @@ INDEXED = {"index_n_heads": 64, "index_head_dim": 128, "num_nextn_predict_layers
 GLM5 = {"model_type": "glm_moe_dsa", **INDEXED, "index_n_heads": 32, "q_lora_rank": 2048,
         "qk_nope_head_dim": 192, "v_head_dim": 256}  # fmt: skip
 V4 = {"model_type": "deepseek_v4", "index_n_heads": 64, "index_head_dim": 128, "num_nextn_predict_layers": 1,
-      "o_lora_rank": 1024, "hc_mult": 4, "num_hash_layers": 3, "qk_rope_head_dim": 64}  # fmt: skip
+      "o_lora_rank": 1024, "hc_mult": 4, "num_hash_layers": 3, "qk_rope_head_dim": 64,
+      "sliding_window": 128}  # fmt: skip
 MINIMAX_TOWER = {"hidden_size": 1280, "num_hidden_layers": 32, "intermediate_size": 5120, "patch_size": 14}
 SEES = ["ForConditionalGeneration"]
 WHISPER = {"model_type": "whisper", "max_source_positions": 1500, "max_target_positions": 448}
@@ -108,6 +109,7 @@ HYBRIDS: tuple[tuple[str, dict[str, Any]], ...] = (
     (r"Qwen3\.5-122B-A10B", _qwen35("qwen3_5_moe", 64)),
     (r"Qwen3\.5-397B-A17B", _qwen35("qwen3_5_moe", 64)),
     (r"Qwen3\.[56]-35B-A3B", _qwen35("qwen3_5_moe", 32, moe_intermediate_size=512)),
+    (r"Qwen3\.5-9B", _qwen35("qwen3_5", 32, hidden_size=4096, intermediate_size=12288, num_attention_heads=16)),
     (r"Qwen3\.[568]-27B", _qwen35("qwen3_5", 48, intermediate_size=17408)),
     (r"GLM-5\.2", {**GLM5, "indexer_types": ["full" if n < 3 or n % 4 == 2 else "shared" for n in range(78)]}),
     (r"GLM-5", GLM5),

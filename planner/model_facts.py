@@ -229,8 +229,6 @@ def architecture_of(
     except ModelError as problem:
         return None, f"{kind}, {problem}"
     not_sized = found.not_sized
-    if kind not in COVERED and kind not in SEARCHED:
-        not_sized = kind
     for pattern, reason in FORMATS_NOT_KNOWN:
         if re.search(pattern, row["hf_id"]):
             not_sized = f"{kind}, {reason}"

@@ -34,6 +34,8 @@ KV_FORMATS: dict[str, str] = {
     "fp8": "fp8", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "int8": "int8", "q8_0": "q8_0", "q4_0": "q4_0",
 }  # fmt: skip
 NEEDS_CARD = frozenset({"kv_tokens", "max_concurrency", "available_kv_gib"})
+BEFORE_CHUNKS = "0.7"
+"""The last vLLM that ran language models without chunked prefill on request (its first engine)."""
 LLAMA_CPP_CONTEXT = 4096
 """llama-server's context where none is given."""
 
@@ -87,6 +89,8 @@ def case(inputs: Mapping[str, str]) -> MemoryCase:
     if extra.get("mtp", "0") != "0":
         raise Unsupported("option mtp")
     name, version, stated = _engine(inputs)
+    if name == "vllm" and version is None and extra.get("chunked_prefill") == "0":
+        version = BEFORE_CHUNKS
     arch = _architecture(inputs)
     if arch.has_experts is False and extra.get("mla"):
         raise Unsupported("option mla on this model")

@@ -156,6 +156,8 @@ def _figure(one: MemoryCase, runtime: Runtime, device: Device) -> float:
     if metric == "peak_vram_gib" and runtime.preallocates:
         return (held.resident_bytes + kv.bytes_for(one.request_tokens) + over.activation + over.inside) / GIB
     room = _room(one, runtime, device, held.resident_bytes, over)
+    if room <= 0:
+        raise Unsupported(f"room for a cache: the weights of {need.weights_format} leave none")
     if metric in ("available_kv_gib", "kv_size_gib"):
         return room / GIB
     if metric == "kv_tokens":
@@ -173,7 +175,7 @@ def _room(one: MemoryCase, runtime: Runtime, device: Device, resident: int, over
     if runtime.budget == "fraction_of_total":
         return share * total - resident - over.activation - over.inside
     if runtime.budget == "static_fraction":
-        return share * total - resident
+        return share * (total - over.non_torch - over.context) - resident
     if runtime.budget == "fraction_of_free":
         return share * (total - resident - over.activation - over.inside)
     return share * total - resident - over.activation - over.inside

@@ -255,10 +255,15 @@ def _indexer(reader: Reader) -> Indexer:
     )
 
 
+SELECTED = 2048
+"""Cached tokens a query looks at where a config with an indexer does not say (DeepSeek V3.2)."""
+
+
 def _sparse_latent(reader: Reader, index: int, count: int, hidden: int, heads: int) -> LayerGroup:
     types = reader.listed("indexer_types", count)
     reader.listed("layer_types", count)
-    mixer = reader.attention(index, count, hidden, heads)
+    selected = reader.number("window", "index_topk", default=SELECTED)
+    mixer = reader.attention(index, count, hidden, heads).model_copy(update={"selected": selected})
     if types is None or types[index] != "shared":
         mixer = mixer.model_copy(update={"indexer": _indexer(reader)})
     return LayerGroup(count=1, attention=mixer, mlp=reader.mlp(index, hidden))
@@ -286,6 +291,7 @@ def compressed_layer(reader: Reader, index: int, ratio: object, hidden: int, hea
         window=reader.optional("window", "sliding_window"),
         ratio=ratio,
         indexer=_indexer(reader) if ratio == 4 else None,
+        selected=reader.optional("window", "index_topk") if ratio == 4 else None,
     )
     mlp = reader.mlp(index, hidden)
     if isinstance(mlp, Moe):
@@ -295,10 +301,27 @@ def compressed_layer(reader: Reader, index: int, ratio: object, hidden: int, hea
     return LayerGroup(count=1, attention=mixer, mlp=mlp, streams=streams)
 
 
+CHUNK = 8192
+"""Llama 4's chunks of attention where a config does not say."""
+CROSS_TOKENS = 4 * 1601
+"""Encoder positions of one image in Llama 3.2 Vision: 4 tiles of 40 × 40 patches and one class token."""
+AUDIO_TOKENS = 1500
+"""Encoder positions of half a minute of sound in Whisper."""
+
+
 def _llama4(reader: Reader, index: int, count: int, hidden: int, heads: int) -> LayerGroup:
     # Its norm of queries and keys has no weights.
-    _known(reader, "attention_chunk_size")
-    mixer = reader.attention(index, count, hidden, heads).model_copy(update={"qk_norm": "none"})
+    chunk: int | None = reader.number("window", "attention_chunk_size", default=CHUNK)
+    rotary = reader.config.get("no_rope_layers")
+    every = reader.number("index", "no_rope_layer_interval", default=4) or 4
+    if isinstance(rotary, list) and len(rotary) >= count:
+        is_whole = not rotary[index]
+    else:
+        is_whole = (index + 1) % every == 0
+    if is_whole:
+        chunk = None  # Layers without rotary positions attend to everything.
+    mixer = reader.attention(index, count, hidden, heads)
+    mixer = mixer.model_copy(update={"qk_norm": "none", "chunk": chunk})
     step = reader.number("index", "interleave_moe_layer_step", default=1) or 1
     width = reader.number("intermediate", "intermediate_size")
     dense_width = reader.number("intermediate", "intermediate_size_mlp", default=2 * width)
@@ -322,7 +345,7 @@ def _mllama(reader: Reader, index: int, count: int, hidden: int, heads: int) -> 
         )
     scalars = 0
     if index in crossing:
-        mixer = mixer.model_copy(update={"cross": True, "qk_norm": "head"})
+        mixer = mixer.model_copy(update={"cross": True, "qk_norm": "head", "encoder_tokens": CROSS_TOKENS})
         scalars = 2
     return LayerGroup(count=1, attention=mixer, mlp=reader.mlp(index, hidden), scalars=scalars)
 
@@ -406,7 +429,10 @@ def _decoder_of_two(reader: Reader, index: int, count: int, hidden: int, heads: 
     width = reader.number("intermediate", "decoder_ffn_dim")
     return LayerGroup(
         count=1, attention=own, mlp=reader.dense(hidden, width), norms=3,
-        cross=own.model_copy(update={"cross": True}),
+        cross=own.model_copy(update={
+            "cross": True,
+            "encoder_tokens": reader.number("positions", "max_source_positions", default=AUDIO_TOKENS),
+        }),
     )  # fmt: skip
 
 

@@ -74,7 +74,7 @@ def draft_parameters(reader: Reader, hidden: int, heads: int, count: int, last: 
         groups = [compressed_layer(reader, count, ratios[-1] if len(ratios) > count else 0, hidden, heads)]
         streams = groups[0].streams
         edges += streams * (streams * hidden + 1) + 1
-    elif reader.family.not_sized == "hybrid-GDN+GQA" or reader.family_name == "glm_moe_dsa":
+    elif reader.family.kind == "hybrid-GDN+GQA" or reader.family_name == "glm_moe_dsa":
         # Drafting layers attend fully and index by themselves, whatever the last layer does.
         groups = [_fullest(reader, count, hidden, heads)]
     if family.draft == "layer_and_vocabulary":

@@ -274,7 +274,7 @@ class _Reader:
             stored_kv_format=stored.kv_format,
             stored_kept=stored.kept,
             stored_linear_bits=stored.linear_bits,
-            attention_kind=self.family.not_sized or attention_kind(groups),
+            attention_kind=self.family.kind or self.family.not_sized or attention_kind(groups),
             source=self.source,
         )
         if parameter_count(arch) > PARAMETERS_MAXIMUM:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from math import ceil
 from typing import Any
 
-from planner.sizing.architecture import Architecture, Dense, Grouped, Moe
+from planner.sizing.architecture import Architecture, Dense, GatedDelta, Grouped, Mamba, Moe
 from planner.sizing.devices import Layout
 from planner.sizing.formats import FORMATS
 from planner.sizing.weights import VOCABULARY_PADDING
@@ -35,8 +35,11 @@ def violation(arch: Architecture, weights_format: str, layout: Layout) -> dict[s
         return {"rule": "vocabulary", "vocabulary": arch.vocab, "tp": tp}
     for group in arch.layers:
         attention, mlp = group.attention, group.mlp
-        if attention.heads % tp:
-            return {"rule": "heads", "heads": attention.heads, "tp": tp}
+        heads = attention.inner if isinstance(attention, Mamba) else attention.heads
+        if heads % tp:
+            return {"rule": "heads", "heads": heads, "tp": tp}
+        if isinstance(attention, GatedDelta) and attention.key_heads % tp:
+            return {"rule": "heads", "heads": attention.key_heads, "tp": tp}
         if isinstance(attention, Grouped) and attention.kv_heads % tp and tp % attention.kv_heads:
             return {"rule": "kv_heads", "kv_heads": attention.kv_heads, "tp": tp}
         widths = []

@@ -48,6 +48,8 @@ class Family(Frozen):
     """What the checkpoint holds for drafting tokens: layers, or layers with a copy of embedding and head."""
     draft_default: int = 0
     """Draft layers where the config does not count them."""
+    kind: str | None = None
+    """What its layers are called, where that is not plain attention."""
     not_sized: str | None = None
     """The kind of its layers, where parameters are counted but memory of a sequence is not yet."""
 
@@ -108,25 +110,25 @@ FAMILIES: dict[str, Family] = {
     "bitnet": Family(tied=True, attention_output_norm=True, mlp_norm=True),
     "nemotron_nas": Family(),
     "step3p7": Family(qk_norm="head", router_bias=True),
-    "minimax_m3": Family(qk_norm="head", router_bias=True, not_sized="GQA+sparse-indexer"),
-    "llama4": Family(not_sized="GQA+chunked-local"),
-    "mllama": Family(extra_tokens=8, not_sized="GQA+cross-attention"),
+    "minimax_m3": Family(qk_norm="head", router_bias=True, kind="GQA+sparse-indexer"),
+    "llama4": Family(kind="GQA+chunked-local"),
+    "mllama": Family(extra_tokens=8, kind="GQA+cross-attention"),
     "deepseek_v32": Family(router_bias=True, draft="layer_and_vocabulary",
-                           not_sized="MLA+sparse-indexer(DSA)"),
-    "glm_moe_dsa": Family(router_bias=True, draft="layer", not_sized="MLA+sparse-indexer(DSA)"),
-    "deepseek_v4": Family(router_bias=True, draft="layer", not_sized="compressed-sparse(CSA/HCA)+SWA"),
+                           kind="MLA+sparse-indexer(DSA)"),
+    "glm_moe_dsa": Family(router_bias=True, draft="layer", kind="MLA+sparse-indexer(DSA)"),
+    "deepseek_v4": Family(router_bias=True, draft="layer", kind="compressed-sparse(CSA/HCA)+SWA"),
     "qwen3_next": Family(qk_norm="head", shared_gate=True, draft="layer", draft_default=1,
-                         not_sized="hybrid-GDN+GQA"),
-    "qwen3_5": Family(qk_norm="head", draft="layer", not_sized="hybrid-GDN+GQA"),
-    "qwen3_5_moe": Family(qk_norm="head", shared_gate=True, draft="layer", not_sized="hybrid-GDN+GQA"),
-    "kimi_linear": Family(router_bias=True, not_sized="hybrid-linear(KDA)+MLA"),
-    "nemotron_h": Family(gated=False, draft="layer", not_sized="hybrid-Mamba2+GQA"),
-    "bamba": Family(not_sized="hybrid-Mamba2+GQA"),
-    "granitemoehybrid": Family(tied=True, not_sized="hybrid-Mamba2+GQA"),
-    "jamba": Family(not_sized="hybrid-Mamba1+GQA"),
-    "mamba": Family(tied=True, not_sized="SSM (no KV cache)"),
-    "falcon_mamba": Family(not_sized="SSM (no KV cache)"),
-    "mamba2": Family(not_sized="SSM (no KV cache)"),
+                         kind="hybrid-GDN+GQA"),
+    "qwen3_5": Family(qk_norm="head", draft="layer", kind="hybrid-GDN+GQA"),
+    "qwen3_5_moe": Family(qk_norm="head", shared_gate=True, draft="layer", kind="hybrid-GDN+GQA"),
+    "kimi_linear": Family(router_bias=True, kind="hybrid-linear(KDA)+MLA"),
+    "nemotron_h": Family(gated=False, draft="layer", kind="hybrid-Mamba2+GQA"),
+    "bamba": Family(kind="hybrid-Mamba2+GQA"),
+    "granitemoehybrid": Family(tied=True, kind="hybrid-Mamba2+GQA"),
+    "jamba": Family(kind="hybrid-Mamba1+GQA"),
+    "mamba": Family(tied=True, kind="SSM (no KV cache)"),
+    "falcon_mamba": Family(kind="SSM (no KV cache)"),
+    "mamba2": Family(kind="SSM (no KV cache)"),
     "whisper": Family(qkv_bias=True, output_bias=True, norm_bias=True, gated=False, mlp_bias=True, tied=True,
                       learned_positions=True, not_sized="encoder-decoder MHA (self+cross)"),
     "bert": Family(qkv_bias=True, output_bias=True, norm_bias=True, gated=False, mlp_bias=True, tied=True,

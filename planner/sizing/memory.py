@@ -38,8 +38,10 @@ def split(
     if runtime.budget == "fraction_of_total":
         usable = min(floor(share * total), max(0, total - over.outside))
     elif runtime.budget == "static_fraction":
-        # The static part holds weights and cache; what is left must hold the rest.
-        static = min(floor(share * total), max(0, total - over.activation - over.inside))
+        # The static part holds weights and cache, of what is free after the engine set itself up; what is
+        # left must hold the rest.
+        free = total - over.non_torch - over.context
+        static = min(floor(share * max(0, free)), max(0, total - over.activation - over.inside))
         usable = static + over.activation + over.inside
     elif runtime.budget == "fraction_of_free":
         usable = min(total, fixed) + floor(share * max(0, total - fixed))
@@ -177,10 +179,11 @@ def derive(
         usable_terms += (term("outside_bytes", over.outside, source=runtime.source),)
     elif runtime.budget == "static_fraction":
         usable = (
-            "min(floor(memory_fraction * device_bytes), "
+            "min(floor(memory_fraction * max(0, device_bytes - engine_bytes)), "
             "max(0, device_bytes - activation_bytes - overhead_bytes))"
             " + activation_bytes + overhead_bytes"
         )
+        usable_terms += (term("engine_bytes", over.non_torch + over.context, source=runtime.source),)
         usable_terms += parts[1:]
     elif runtime.budget == "fraction_of_free":
         usable = f"min(device_bytes, {fixed}) + floor(memory_fraction * max(0, device_bytes - ({fixed})))"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from planner.sizing.quantities import Frozen
-from planner.sizing.tensors import Count, Tensor
+from planner.sizing.tensors import Count, CountOrNone, Tensor
 
 
 class Indexer(Frozen):
@@ -52,6 +52,12 @@ class Grouped(Frozen):
     """A norm over all heads before the output matrix (BitNet)."""
     cross: bool = False
     """Keys and values come from an encoder's output, not from the tokens."""
+    encoder_tokens: CountOrNone = 0
+    """Most positions of the encoder's output, where they are attended to."""
+    chunk: Count | None = None
+    """Tokens attend within chunks of this length."""
+    selected: Count | None = None
+    """Cached tokens a query looks at, chosen by the indexer."""
     indexer: Indexer | None = None
 
     @property
@@ -105,6 +111,8 @@ class Latent(Frozen):
     window: None = None
     output_gate: bool = False
     indexer: Indexer | None = None
+    selected: Count | None = None
+    """Cached tokens a query looks at; chosen by this layer's indexer or by another's."""
 
     def tensors(self, n: int, hidden: int) -> Iterator[Tensor]:
         query = self.heads * (self.nope_dim + self.rope_dim)
@@ -143,6 +151,8 @@ class Compressed(Frozen):
     window: Count | None = None
     ratio: int = 0
     """0: no compressed cache in this layer."""
+    selected: Count | None = None
+    """Compressed entries a query looks at, chosen by the indexer."""
     indexer: Indexer | None = None
 
     def tensors(self, n: int, hidden: int) -> Iterator[Tensor]:

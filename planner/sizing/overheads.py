@@ -95,6 +95,8 @@ def overheads(
     context = runtime.constant("context_bytes")
     if layout.tp > 1:
         non_torch = runtime.constant("engine_tp_bytes") or non_torch
+        if not has_switched_links(device):
+            non_torch = runtime.constant("engine_tp_plain_bytes") or non_torch
     if ranks > 1:
         context = runtime.constant("context_tp_bytes") or context
     graphs = 0.0
@@ -113,6 +115,17 @@ def overheads(
         tokens, sequences, round(activation), round(non_torch), round(graphs), round(context), round(inside),
         round(outside),
     )  # fmt: skip
+
+
+def has_switched_links(device: Device) -> bool:
+    """Whether ranks exchange through buffers that all of them map: Hopper and Blackwell of data centres.
+
+    A card without a name counts as one of them.
+    """
+    if device.vendor == "":
+        return True
+    major = (device.compute_capability or "").partition(".")[0]
+    return device.vendor == "nvidia" and major in ("9", "10")
 
 
 def forward_bytes(arch: Architecture, need: Need, runtime: Runtime, layout: Layout, tokens: int) -> int:

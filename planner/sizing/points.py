@@ -80,13 +80,6 @@ def _model(arch: Architecture, weights_format: str, tp: int, attention_dp: int) 
     )
 
 
-def prompt_positions(tokens: float, window: int | None) -> float:
-    """Pairs of a token and a position before it in a causal prompt: s²/2, or w·s − w²/2 within a window."""
-    if window is None or tokens <= window:
-        return tokens * tokens / 2
-    return window * tokens - window * window / 2
-
-
 @lru_cache(maxsize=8192)
 def _kv(
     arch: Architecture, kv_format: str, weights_format: str, tp: int, attention_dp: int, runtime: Runtime,
@@ -96,16 +89,11 @@ def _kv(
     layout = Layout(tp=max(1, tp // attention_dp))
     kv = kv_cache.footprint(arch, kv_format, weights_format, layout, runtime, chunk_tokens)
     middle = prompt + output / 2
-    pairs = sum(
-        group.count
-        * group.prefill_flops_per_position
-        * (prompt_positions(prompt, group.window) - prompt_positions(cached, group.window))
-        for group in kv.layers
-    )
+    prompt_flops = kv.prompt_flops(prompt) - kv.prompt_flops(cached)
     return (
         kv.read_bytes(middle) / attention_dp,
         kv.attention_flops(middle) / attention_dp,
-        max(pairs, 0.0) / attention_dp,
+        max(prompt_flops, 0.0) / attention_dp,
         kv.bytes_for(max(1, round(prompt))) / attention_dp,
         kv.bytes_for(max(1, round(prompt + output))) / attention_dp,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 from typing import Literal
 
 from planner.sizing.quantities import Frozen
@@ -31,6 +32,11 @@ class Mamba(Frozen):
     """Norms on step, input and output matrices (Jamba)."""
     heads: Literal[1] = 1
     window: None = None
+
+    def state_values(self, tp: int) -> tuple[int, int]:
+        """Values a sequence keeps in one layer on one rank: of the convolution, and of the state."""
+        inner = ceil(self.inner / tp)
+        return (self.kernel - 1) * inner, inner * self.state
 
     def tensors(self, n: int, hidden: int) -> Iterator[Tensor]:
         low = self.step_rank + 2 * self.state
@@ -61,6 +67,12 @@ class Mamba2(Frozen):
     proj_bias: bool = False
     window: None = None
 
+    def state_values(self, tp: int) -> tuple[int, int]:
+        """Values a sequence keeps in one layer on one rank; every rank has at least one group."""
+        inner = ceil(self.heads / tp) * self.head_dim
+        channels = inner + 2 * ceil(self.groups / tp) * self.state
+        return (self.kernel - 1) * channels, inner * self.state
+
     def tensors(self, n: int, hidden: int) -> Iterator[Tensor]:
         inner = self.heads * self.head_dim
         channels = inner + 2 * self.groups * self.state
@@ -85,6 +97,12 @@ class GatedDelta(Frozen):
     kernel: Count = 4
     window: None = None
 
+    def state_values(self, tp: int) -> tuple[int, int]:
+        """Values a sequence keeps in one layer on one rank: of the convolution, and a matrix a value head."""
+        heads = ceil(self.heads / tp)
+        channels = 2 * ceil(self.key_heads / tp) * self.key_dim + heads * self.value_dim
+        return (self.kernel - 1) * channels, heads * self.key_dim * self.value_dim
+
     def tensors(self, n: int, hidden: int) -> Iterator[Tensor]:
         keys, values = self.key_heads * self.key_dim, self.heads * self.value_dim
         yield _matrix("qkvz", n, 2 * keys + 2 * values, hidden)
@@ -105,6 +123,11 @@ class Kda(Frozen):
     full_rank_gate: bool = False
     """The output's gate is one matrix; else it too goes through ``head_dim``."""
     window: None = None
+
+    def state_values(self, tp: int) -> tuple[int, int]:
+        """Values a sequence keeps in one layer on one rank: of three convolutions, and a matrix a head."""
+        heads = ceil(self.heads / tp)
+        return 3 * (self.kernel - 1) * heads * self.head_dim, heads * self.head_dim * self.head_dim
 
     def tensors(self, n: int, hidden: int) -> Iterator[Tensor]:
         width = self.heads * self.head_dim

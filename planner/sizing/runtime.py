@@ -48,6 +48,12 @@ class Runtime(Frozen):
     unifies_pages: bool = False
     """Shares pages between layers with and without windows, so that each kind is filled up to whole
     groups."""
+    frees_chunks: bool = True
+    """Frees what lies in finished chunks, where attention stays within chunks."""
+    pages_states: bool = False
+    """Keeps states of layers without a cache in pages of the cache: its blocks grow until a state fits in one."""
+    state_blocks: int = 1
+    """Pages of states that one sequence takes in each layer."""
     preallocates: bool = False
     """Takes the whole context of every sequence up front."""
     graphs_in_budget: bool = False

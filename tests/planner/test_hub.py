@@ -132,7 +132,7 @@ def test_shipped_models_and_other_names_never_ask_the_hub(stand_in: StandIn, at:
 
 @pytest.mark.django_db
 def test_a_kind_that_is_not_sized_is_kept_and_refused_by_name(stand_in: StandIn, at: datetime) -> None:
-    stand_in.has_model({**TINY, "model_type": "mamba", "state_size": 16})
+    stand_in.has_model({**TINY, "model_type": "bert"})
     frozen = architectures.frozen(ModelReference(id=NAME), at)
     with pytest.raises(NotSized):
         architectures.resolve(frozen)

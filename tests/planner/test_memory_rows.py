@@ -81,7 +81,7 @@ def test_what_is_not_covered_is_refused_by_name(measured: list[Row]) -> None:
     ("inputs", "reason"),
     [
         ({"model_id": "", "model": "mystery-7b"}, "model: mystery-7b"),
-        ({"model_id": "Qwen/Qwen3-Next-80B-A3B-Instruct"}, "hybrid-GDN+GQA"),
+        ({"model_id": "nvidia/Qwen3.8-Flash-Next-NVFP4"}, "tensors not known"),
         ({"engine": "Transformers"}, "engine: Transformers"),
         ({"weights_dtype_or_quant": "IQ3_K mix"}, "weights format: IQ3_K mix"),
         ({"kv_dtype": "K q8_0 / V q4_0"}, "cache format"),

@@ -241,9 +241,9 @@ def test_a_deep_or_infinite_value_in_an_object_is_refused_too() -> None:
 @pytest.mark.parametrize(
     ("config", "kind"),
     [
-        ({"model_type": "llama4"}, "GQA+chunked-local"),
-        ({"model_type": "qwen3_next"}, "hybrid-GDN+GQA"),
-        ({"model_type": "mamba"}, "SSM (no KV cache)"),
+        ({"model_type": "whisper"}, "encoder-decoder MHA (self+cross)"),
+        ({"model_type": "bert"}, "encoder (no KV cache)"),
+        ({"model_type": "zamba2"}, "hybrid-Mamba2+GQA"),
         ({"model_type": "mystery"}, None),
         ({"architectures": ["../../etc/passwd"]}, None),
     ],

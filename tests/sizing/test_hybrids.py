@@ -14,7 +14,6 @@ from planner.sizing.architecture import (
     Absent,
     Architecture,
     ModelError,
-    NotSized,
     layer_parameters,
     parameter_count,
     tensors,
@@ -75,13 +74,6 @@ def test_kinds_that_are_only_counted_are_refused_for_sizing_by_their_name(family
     with pytest.raises(UnsupportedArchitecture) as caught:
         read({"model_type": family})
     assert caught.value.params["kind"] == FAMILIES[family].not_sized
-
-
-def test_the_cache_of_a_kind_that_is_only_counted_is_refused() -> None:
-    config = {**SMALL, "model_type": "glm_moe_dsa", "q_lora_rank": 6, "kv_lora_rank": 5, "qk_nope_head_dim": 3,
-              "qk_rope_head_dim": 2, "v_head_dim": 4, "index_n_heads": 3, "index_head_dim": 4}  # fmt: skip
-    with pytest.raises(NotSized):
-        kv_cache.footprint(understand(config).architecture, "bf16", "bf16", Layout(), engine(), 512)
 
 
 def test_what_was_assumed_and_what_was_left_aside_is_named() -> None:

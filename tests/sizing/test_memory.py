@@ -103,8 +103,20 @@ def test_each_engine_budgets_by_its_own_rule() -> None:
     free = total - trt.weights_bytes - trt.activation_bytes - trt.overhead_bytes
     assert trt.kv_room_bytes == pytest.approx(0.9 * free, rel=1e-6)
     sglang = found["sglang"]
-    assert sglang.kv_room_bytes + sglang.weights_bytes == pytest.approx(0.85 * total, rel=1e-6)
+    over = memory.overheads(arch, NEED, engine("sglang", None), H100, Layout())
+    own = over.non_torch + over.context
+    assert sglang.kv_room_bytes + sglang.weights_bytes == pytest.approx(0.85 * (total - own), rel=1e-6)
     assert found["llama_cpp"].usable_bytes == total
+
+
+def test_ranks_without_switched_links_map_smaller_buffers_of_their_peers() -> None:
+    arch = model("meta-llama/Llama-3.1-8B-Instruct")
+    two = Layout(tp=2)
+    switched, plain = (
+        memory.overheads(arch, NEED, engine(), card, two).non_torch for card in (H100, RTX4090)
+    )
+    assert switched == pytest.approx(2.08 * GIB, rel=0.01)
+    assert plain == pytest.approx(0.70 * GIB, rel=0.01)
 
 
 def test_graphs_leave_less_room_where_they_are_in_the_budget() -> None:
