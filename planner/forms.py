@@ -171,6 +171,12 @@ class WorkbenchForm(forms.Form):
     include = NamesField(label=_("Only these accelerators"), path=("filters", "include"), typed=True)
     exclude = NamesField(label=_("Not these accelerators"), path=("filters", "exclude"), typed=True)
     complete = TickField(label=_("Complete prices only"), path=("filters", "complete_prices_only"))
+    age = NumberField(
+        label=_("Prices at most this old"), path=("filters", "price_age_days_maximum"), integer=True, unit=_("d"),
+    )  # fmt: skip
+    gpus = NumberField(
+        label=_("GPUs in a machine, at most"), path=("filters", "gpu_count_maximum"), integer=True
+    )
     estimates = TickField(
         label=_("Also prices that the source only estimates"), path=("filters", "estimated_prices")
     )

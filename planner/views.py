@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import get_language
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
 from planner import (
@@ -42,6 +43,7 @@ PAGE_MAXIMUM = 100_000
 REJECTED_ROWS = 120
 CHART_POINTS = 300
 SUGGESTIONS = 12
+FRESH_DAYS = "180"
 TEXT_MAXIMUM = 256 * 1024
 UNPROCESSABLE = 422
 
@@ -169,7 +171,17 @@ FOLDED = {
     "load": ("rate", "hit"),
     "targets": ("headroom", "budget"),
     "schedule": ("starts", "interruptible", "tiers"),
-    "filters": ("regions", "providers", "include", "exclude", "price_max", "complete", "estimates"),
+    "filters": (
+        "regions",
+        "providers",
+        "include",
+        "exclude",
+        "price_max",
+        "complete",
+        "estimates",
+        "age",
+        "gpus",
+    ),
 }
 
 
@@ -220,9 +232,27 @@ def _answer(form: WorkbenchForm, at: datetime) -> dict[str, Any] | None:
         "page": page,
         "previous": form.query_string(page=str(page - 1) if page > 2 else None) if page > 1 else None,
         "next": form.query_string(page=str(page + 1)) if last < comparison.candidates_total else None,
+        "toggles": _toggles(form),
         "families": [presenters.family(word, names) for word, names in form.families.items()],
         "chosen_keys": {column.key for column in view.columns},
     }
+
+
+def _toggles(form: WorkbenchForm) -> list[dict[str, Any]]:
+    """The filters that are wanted most, as links beside the table that switch them on and off."""
+    on_off: tuple[tuple[str, Any, str, bool], ...] = (
+        ("complete", _("complete prices only"), "1", bool(form.cleaned_data.get("complete"))),
+        ("age", _("prices of the last 180 days"), FRESH_DAYS, form.data.get("age") == FRESH_DAYS),
+        ("gpus", _("single-GPU machines"), "1", form.data.get("gpus") == "1"),
+    )
+    return [
+        {
+            "label": label,
+            "is_on": is_on,
+            "query": form.query_string(page=None, **{name: None if is_on else value}),
+        }
+        for name, label, value, is_on in on_off
+    ]
 
 
 def _sorted_link(form: WorkbenchForm, column: columns.Column, now: str) -> dict[str, str]:

@@ -87,13 +87,15 @@ KINDS: dict[str, Text] = {"llm_serving": _("Interactive serving"), "llm_batch": 
 
 REASONS: dict[str, Text] = {
     "support": _("This runtime cannot run it there"),
+    "context": _("Requests are longer than the model takes"),
     "memory": _("Does not fit in memory"),
     "divisibility": _("Cannot be split evenly"),
     "include": _("Not among the accelerators asked for"),
     "exclude": _("Accelerator excluded"),
     "region": _("Another region"),
     "provider": _("Another provider"),
-    "price": _("Above the price limit"),
+    "gpu_count": _("More GPUs in the machine than asked for"),
+    "price": _("Price filtered out"),
     "interruption": _("An interruption is not affordable"),
     "tier": _("Other terms than asked for"),
     "incomplete_price": _("Price not completely known"),
@@ -104,6 +106,7 @@ REASONS: dict[str, Text] = {
 }
 REASON_SENTENCES: dict[str, Text] = {
     "support": _("The engine, at this version, does not run this model or format on this GPU."),
+    "context": _("Nothing can be done by choosing another machine: the model or the lengths must change."),
     "memory": _(
         "Weights, KV cache for the peak, activations and overhead need more than the GPUs of one machine "
         "offer."
@@ -116,7 +119,8 @@ REASON_SENTENCES: dict[str, Text] = {
     "exclude": _("Your filter leaves this accelerator out."),
     "region": _("Your filter names other regions."),
     "provider": _("Your filter names other providers."),
-    "price": _("The month costs more than your filter allows."),
+    "gpu_count": _("Your filter asks for smaller machines."),
+    "price": _("The price is higher, older or less certain than your filter allows."),
     "interruption": _(
         "Spot and preemptible machines can vanish; this workload is not marked as interruptible."
     ),
@@ -220,6 +224,8 @@ CHANGES: dict[str, Text] = {
     "include": _("any accelerator"),
     "exclude": _("no excluded accelerator"),
     "complete_prices_only": _("prices that are not completely known"),
+    "price_age_days_maximum": _("prices of up to %(to)s days"),
+    "gpu_count_maximum": _("machines of up to %(to)s GPUs"),
     "price_per_month_maximum": _("a price limit of %(to)s a month"),
     "memory_bytes": _("%(to)s of memory per GPU"),
     "runtime": _("%(to)s as the runtime"),
@@ -343,6 +349,8 @@ def rejection_detail(reason_code: str, detail: Mapping[str, Any]) -> str:
         return str(RULES[str(rule)]) % words
     if reason_code in ("tier", "interruption") and "tier" in detail:
         return word("tier", detail["tier"])
+    if reason_code == "gpu_count" and "gpu_count" in detail:
+        return _("%(n)s GPUs") % {"n": detail["gpu_count"]}
     if reason_code == "currency" and "currency" in detail:
         return str(detail["currency"])
     if reason_code in DETAIL_SAYS_NOTHING:
@@ -381,6 +389,7 @@ RULES: dict[str, Text] = {
         "an MLP width of %(intermediate)s over %(tp)s GPUs does not divide into groups of %(group)s"
     ),
     "estimated": _("the source only estimates its price"),
+    "age": _("the price is %(got)s days old, asked for at most %(asked)s"),
     "maximum": _("%(got)s a month, asked for at most %(asked)s"),
 }
 

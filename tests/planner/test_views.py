@@ -12,6 +12,7 @@ import time_machine
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
+from planner import wording
 from planner.examples import EXAMPLES
 from planner.models import PastedConfig
 from tests.factories import AT
@@ -175,6 +176,27 @@ def test_a_name_that_is_not_known_comes_with_links_to_the_nearest(client: Client
 def test_a_family_in_a_filter_is_answered_and_said(client: Client) -> None:
     page = client.get(WORKBENCH, {"include": "H100"}).content.decode()
     assert "“H100” is read as: H100" in page
+
+
+def test_old_prices_and_large_machines_can_be_left_out_beside_the_table(client: Client) -> None:
+    page = client.get(WORKBENCH).content.decode()
+    assert 'href="/workbench/?age=180#h-candidates"' in page
+    assert 'href="/workbench/?gpus=1#h-candidates"' in page
+    filtered = client.get(WORKBENCH, {"age": "180", "gpus": "1"}).content.decode()
+    assert 'href="/workbench/?gpus=1#h-candidates" class="on"' in filtered, (
+        "the same link switches it off again"
+    )
+    assert 'id="f-age"' in filtered
+    assert client.get(WORKBENCH, {"age": "-1"}).content.decode().count('aria-invalid="true"') == 1
+
+
+@pytest.mark.parametrize("reason", ["context", "gpu_count", "price"])
+def test_every_reason_of_a_rejection_has_words(reason: str) -> None:
+    assert str(wording.REASONS[reason])
+    assert str(wording.REASON_SENTENCES[reason])
+    assert wording.rejection_detail("price", {"rule": "age", "asked": 180, "got": 882}).startswith(
+        "the price is 882"
+    )
 
 
 def test_a_rate_wins_and_its_concurrency_is_told(client: Client) -> None:
