@@ -99,7 +99,7 @@ def one_candidate(setting: Setting, placements: list[Placement | Refusal], row: 
     """One offer with the derivations of its figures, or why it is rejected."""
     weighed = weigh(setting, placements)
     if weighed.reason[row] >= 0:
-        return write_rejection(setting, weighed, row, help_=True)
+        return write_rejection(setting, weighed, row)
     order = ranking.rank(standing(setting.workload, weighed))
     rank = int(np.flatnonzero(weighed.rows[order] == row)[0]) + 1
     _explain_replicas(setting, weighed, np.array([row]))

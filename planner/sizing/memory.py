@@ -142,14 +142,18 @@ def longest_context(
 
     Found by halving: memory never falls with length.
     """
-    low, high = 0, need.maximum_tokens
+
+    def fits(length: int) -> bool:
+        shorter = replace(need, maximum_tokens=length, typical_tokens=min(need.typical_tokens, length))
+        return verdict(split(arch, shorter, runtime, device, layout, fraction)) != "does_not_fit"
+
+    # Where the weights alone are too much, as on most rejected machines, one try tells.
+    if not fits(1):
+        return 0
+    low, high = 1, need.maximum_tokens
     while low < high:
         middle = (low + high + 1) // 2
-        shorter = replace(need, maximum_tokens=middle, typical_tokens=min(need.typical_tokens, middle))
-        if verdict(split(arch, shorter, runtime, device, layout, fraction)) == "does_not_fit":
-            high = middle - 1
-        else:
-            low = middle
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
     return low
 
 

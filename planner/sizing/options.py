@@ -27,7 +27,7 @@ def altered(point: ServingPoint, **changes: Any) -> ServingPoint:
     return made
 
 
-@dataclass(frozen=True)
+@dataclass
 class Refusal:
     """Why a machine cannot run the workload: the rule and its numbers."""
 
@@ -35,6 +35,8 @@ class Refusal:
     detail: dict[str, Any]
     split: MemorySplit | None = None
     layout: Layout | None = None
+    what_would_help: tuple[dict[str, Any], ...] | None = None
+    """Worked out when a row of it is first shown; kept with it for other pages of the same workload."""
 
 
 @dataclass(frozen=True, eq=False)

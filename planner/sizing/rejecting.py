@@ -14,9 +14,6 @@ from planner.sizing.ranking import Floats
 from planner.sizing.results import Rejection
 from planner.sizing.weighing import REASONS, Setting, Weighed
 
-SEARCH_MACHINES = 5
-"""For so many rejected machines what would help is worked out; further ones show the shortfall alone."""
-
 UINT16_VALUES = 2**16
 """Below this many values NumPy sorts small integers by radix, in linear time."""
 
@@ -33,16 +30,7 @@ def write_rejected(setting: Setting, weighed: Weighed, limit: int | None) -> tup
     rows = _rejected_rows(weighed)
     if limit is not None and len(rows) > limit:
         rows = _fair_share(weighed, rows, limit)
-    helped: set[int] = set()
-    written = []
-    for row in rows:
-        machine = int(weighed.market.machine_index[row])
-        memory_reason = REASONS[weighed.reason[row]] == "memory"
-        help_ = memory_reason and (machine in helped or len(helped) < SEARCH_MACHINES)
-        if help_:
-            helped.add(machine)
-        written.append(write_rejection(setting, weighed, int(row), help_=help_))
-    return tuple(written)
+    return tuple(write_rejection(setting, weighed, int(row)) for row in rows)
 
 
 def _rejected_rows(weighed: Weighed) -> Integers:
@@ -92,7 +80,8 @@ def _fair_share(weighed: Weighed, rows: Integers, limit: int) -> Integers:
     return rows[chosen]
 
 
-def write_rejection(setting: Setting, weighed: Weighed, row: int, *, help_: bool) -> Rejection:
+def write_rejection(setting: Setting, weighed: Weighed, row: int) -> Rejection:
+    """One rejected offer. What would help a machine that is too small is worked out once for all its offers."""
     market, workload = weighed.market, setting.workload
     reason = REASONS[weighed.reason[row]]
     outcome = weighed.placements[market.machine_index[row]]
@@ -104,8 +93,11 @@ def write_rejection(setting: Setting, weighed: Weighed, row: int, *, help_: bool
         detail = dict(outcome.detail)
         if outcome.split is not None:
             needed, available = outcome.split.needed_bytes, outcome.split.usable_bytes
-        if help_ and outcome.layout is not None:
-            would_help = nearest.what_would_help(setting, outcome, market.machines[market.machine_index[row]])
+        if reason == "memory":
+            if outcome.what_would_help is None:
+                machine = market.machines[market.machine_index[row]]
+                outcome.what_would_help = nearest.what_would_help(setting, outcome, machine)
+            would_help = outcome.what_would_help
     elif reason == "price":
         got = int(weighed.total_minor[row]) / MINOR_UNITS[weighed.currency]
         oldest = workload.filters.price_age_days_maximum

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from planner.sizing import nearest
 from planner.sizing.compare import compare, one_candidate
 from planner.sizing.offers import Terms
 from planner.sizing.results import Candidate, Comparison, Rejection
@@ -543,6 +544,34 @@ def test_one_candidate_explains_every_figure() -> None:
     assert {"weights_bytes", "kv_room_tokens", "monthly_total", "gpu_line", "per_million_tokens"} <= set(
         candidate.derivations
     )
+
+
+def test_every_machine_that_is_too_small_says_what_would_help() -> None:
+    names = (
+        "H100-SXM5",
+        "H100-PCIe",
+        "H100-NVL",
+        "GH200-96GB",
+        "H200-SXM",
+        "A100-SXM4-80GB",
+        "A100-PCIe-80GB",
+    )
+    found = compared(
+        ServingWorkload(model=LLAMA_70B), *(Row(name) for name in names), *(Row(name) for name in names)
+    )
+    assert found.rejected_counts == {"memory": 2 * len(names)}
+    assert all(rejection.what_would_help for rejection in found.rejected)
+
+
+def test_what_would_help_is_worked_out_once_for_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    real = nearest.what_would_help
+    monkeypatch.setattr(nearest, "what_would_help", lambda *given: asked.append(given) or real(*given))
+    made = setting(ServingWorkload(model=LLAMA_70B), [Row(), Row(price="3"), Row("RTX3070")])
+    placements = placed(made)
+    for _page in range(2):
+        compare(made, placements, engine_version="test")
+    assert len(asked) == 2
 
 
 def test_one_rejected_offer_says_what_would_help() -> None:
