@@ -10,9 +10,11 @@ import pytest
 
 from planner.sizing import nearest
 from planner.sizing.compare import compare, one_candidate
+from planner.sizing.devices import Machine
 from planner.sizing.offers import Terms
+from planner.sizing.options import Refusal
 from planner.sizing.results import Candidate, Comparison, Rejection
-from planner.sizing.weighing import placed
+from planner.sizing.weighing import Setting, placed
 from planner.sizing.workload import (
     BatchWorkload,
     Concurrency,
@@ -566,7 +568,12 @@ def test_every_machine_that_is_too_small_says_what_would_help() -> None:
 def test_what_would_help_is_worked_out_once_for_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     real = nearest.what_would_help
-    monkeypatch.setattr(nearest, "what_would_help", lambda *given: asked.append(given) or real(*given))
+
+    def counted(made: Setting, refusal: Refusal, machine: Machine) -> tuple[dict[str, Any], ...]:
+        asked.append(machine)
+        return real(made, refusal, machine)
+
+    monkeypatch.setattr(nearest, "what_would_help", counted)
     made = setting(ServingWorkload(model=LLAMA_70B), [Row(), Row(price="3"), Row("RTX3070")])
     placements = placed(made)
     for _page in range(2):
