@@ -106,6 +106,10 @@ class Cell:
         return self.column.kind in ("number", "money", "date")
 
 
+OF_THE_TOTAL = frozenset({"monthly", "job_cost", "per_million", "per_million_output", "per_million_full"})
+"""Amounts made from the month's total: at least so much where one of its lines is unknown."""
+
+
 def cell(column: Column, candidate: Candidate) -> Cell:
     """One figure of the table as text; the same text on every paper."""
     value = column.value(candidate)
@@ -113,7 +117,7 @@ def cell(column: Column, candidate: Candidate) -> Cell:
         return Cell(column, None)
     if column.kind == "money":
         currency = candidate.monthly.currency
-        prefix = "" if candidate.monthly.complete or column.key != "monthly" else "≥ "
+        prefix = "" if candidate.monthly.complete or column.key not in OF_THE_TOTAL else "≥ "
         return Cell(
             column, money_plain(Decimal(str(value)), currency, decimals=column.decimals), prefix=prefix
         )

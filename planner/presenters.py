@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from planner import assumption_words, stored_format, wording
+from planner import assumption_words, cautions, stored_format, wording
 from planner.columns import Column, chosen
 from planner.derivation_view import DerivationView, derivation
 from planner.figures import (
@@ -67,6 +67,8 @@ class CandidateView:
     age: str
     misses: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    crossed: frozenset[str] = frozenset()
+    """Columns whose figure meets its target while its range does not."""
 
     @property
     def machines(self) -> str:
@@ -126,7 +128,8 @@ class CandidateView:
     def job_cost(self) -> str | None:
         if self.it.batch is None or self.it.batch.cost is None:
             return None
-        return money(self.it.batch.cost, self.it.monthly.currency)
+        cost = money(self.it.batch.cost, self.it.monthly.currency)
+        return cost if self.it.monthly.complete else f"≥ {cost}"
 
     @property
     def bill(self) -> tuple[BillLineView, ...]:
@@ -188,28 +191,41 @@ def family(word: str, names: Iterable[str]) -> str:
     return _("“%(word)s” is read as: %(names)s.") % {"word": word, "names": wording.listed(names)}
 
 
-def candidate_view(candidate: Candidate, columns: Iterable[Column], *, language: str) -> CandidateView:
+def candidate_view(
+    candidate: Candidate,
+    columns: Iterable[Column],
+    *,
+    language: str,
+    workload: Mapping[str, Any] | None = None,
+) -> CandidateView:
+    """``workload`` is what was asked for, where figures that only just meet it are to be marked."""
     offer = candidate.offer
     name = offer.region_name_ja if language == "ja" and offer.region_name_ja else offer.region_name
     total = money(candidate.monthly.total, candidate.monthly.currency)
     per_million = candidate.per_million_tokens.all
+    least = "" if candidate.monthly.complete else "≥ "
+    crossed = cautions.crossed(candidate, workload or {})
+    cells = (cell(column, candidate) for column in columns)
     return CandidateView(
         it=candidate,
-        cells=tuple(cell(column, candidate) for column in columns),
+        cells=tuple(
+            replace(made, range=f"△ {made.range}") if made.column.key in crossed else made for made in cells
+        ),
         layout=wording.layout(candidate.replicas, candidate.gpus_per_replica, candidate.layout.tp),
         place=name or offer.region,
         verdict=wording.word("verdict", candidate.verdict),
         limit=wording.word("limit", candidate.limit),
         limit_sentence=wording.limit_sentence(candidate.limit),
-        total=total if candidate.monthly.complete else f"≥ {total}",
+        total=f"{least}{total}",
         per_million=None
         if per_million is None
-        else money(per_million, candidate.monthly.currency, decimals=4),
+        else least + money(per_million, candidate.monthly.currency, decimals=4),
         age=wording.age(offer.price_age_days),
         misses=tuple(
             _miss(miss.target, miss.asked, miss.got, candidate.monthly.currency) for miss in candidate.misses
         ),
         warnings=tuple(wording.warning(code) for code in candidate.warnings),
+        crossed=frozenset(crossed),
     )
 
 
@@ -245,6 +261,8 @@ class Answer:
     cheapest: str = ""
     load_check: str = ""
     format_note: str = ""
+    cautions: tuple[str, ...] = ()
+    replicas_why: str = ""
     why: str = ""
     """Why the first row is the first, where the rows are in the order of the ranking."""
 
@@ -285,7 +303,10 @@ def answer(
 ) -> Answer:
     """``best`` is the first of the ranking where the rows are another page or order of it."""
     columns = chosen(comparison.kind, column_keys)
-    rows = tuple(candidate_view(item, columns, language=language) for item in comparison.candidates)
+    rows = tuple(
+        candidate_view(item, columns, language=language, workload=comparison.workload)
+        for item in comparison.candidates
+    )
     first = best or (comparison.candidates[0] if comparison.candidates else None)
     state, headline = _headline(comparison, first)
     return Answer(
@@ -295,7 +316,9 @@ def answer(
         state=state,
         columns=columns,
         rows=rows,
-        best=candidate_view(first, (), language=language) if first else None,
+        best=candidate_view(first, (), language=language, workload=comparison.workload) if first else None,
+        cautions=cautions.cautions(first, comparison.workload) if first else (),
+        replicas_why=cautions.replicas_why(first) if first else "",
         rejected=rejected_groups(comparison, language=language),
         change=_smallest_change(comparison),
         cheapest=_cheapest(comparison, first),

@@ -199,6 +199,22 @@ def test_every_reason_of_a_rejection_has_words(reason: str) -> None:
     )
 
 
+def test_an_incomplete_total_makes_every_amount_of_it_at_least(client: Client) -> None:
+    query = {"kind": "llm_batch", "requests": "1000", "providers": "other", "egress": "500"}
+    page = client.get(WORKBENCH, query).content.decode()
+    strip = page[page.index('id="strip"') : page.index('id="changed"')]
+    assert strip.count("≥ $") == 3, "the job, the month, the million tokens"
+    assert "Per 1M tokens, input and output" in strip
+    assert "loading the model are not counted" in page
+
+
+def test_the_rule_of_the_order_stands_at_the_table(client: Client) -> None:
+    assert "within 2 % of each other count as equal" in client.get(WORKBENCH).content.decode()
+    sorted_page = client.get(WORKBENCH, {"sort": "tpot"}).content.decode()
+    assert "In the order of the column chosen." in sorted_page
+    assert "within 2 % of each other" not in sorted_page.replace("First of those within 2 %", "")
+
+
 def test_a_rate_wins_and_its_concurrency_is_told(client: Client) -> None:
     page = client.get(WORKBENCH, {"rate": "2", "users": "6"}).content.decode()
     assert "At 2.00 requests per second this machine holds" in page
