@@ -146,8 +146,15 @@ def _version() -> tuple[int, datetime | None]:
 def build(version: str, at: datetime, *, past: bool) -> Market:
     """Read all comparable offers with their prices, terms and rates: a constant number of queries."""
     rows = _past_rows(at) if past else _current_rows()
-    return assemble(version, rows, terms=_terms_by_provider(), rates=_rates(at.date()), places=_places(),
-                    not_comparable_count=Offer.objects.with_accelerator().exclude(not_comparable="").count())  # fmt: skip
+    left_out = Offer.objects.with_accelerator().exclude(not_comparable="").count()
+    return assemble(
+        version,
+        rows,
+        terms=_terms_by_provider(),
+        rates=_rates(at.date()),
+        places=_places(),
+        not_comparable_count=left_out,
+    )
 
 
 def _current_rows() -> list[Row]:
