@@ -11,11 +11,22 @@ from dataclasses import dataclass
 from planner import architectures
 from planner.evaluation.cards import cards
 from planner.evaluation.engines import engine
+from planner.evaluation.libraries import (
+    FORMATS as LIBRARY_FORMATS,
+)
+from planner.evaluation.libraries import (
+    LAID_OUT_AS,
+    MIXED_CACHES,
+    WITHOUT_WEIGHTS,
+    file_bits,
+    generation,
+)
 from planner.evaluation.rows import options
 from planner.sizing.architecture import Architecture, Grouped, Latent, LayerGroup, NotSized
 from planner.sizing.devices import Device, Layout
 from planner.sizing.formats import KV_BITS
 from planner.sizing.memory import Need
+from planner.sizing.peaks import Generation
 from planner.sizing.quantities import GIB
 from planner.sizing.runtime import Runtime, choose
 
@@ -65,6 +76,10 @@ class MemoryCase:
     slots: int
     request_tokens: int
     context_divider: int
+    call: Generation | None = None
+    """What a library without a server was asked for."""
+    file_bits: float | None = None
+    """Mean bits a weight of a file in a mix that is none of the product's formats."""
 
     def runtime(self, eras: tuple[Runtime, ...]) -> Runtime:
         """The engine's era, with what the row changes in it."""
@@ -86,21 +101,23 @@ def case(inputs: Mapping[str, str]) -> MemoryCase:
     for key in ("drafter", "adapters"):
         if key in extra:
             raise Unsupported(f"option {key}")
-    if extra.get("mtp", "0") != "0":
+    call = generation(inputs, extra) if metric == "peak_vram_gib" else None
+    name, version, stated = (LAID_OUT_AS, None, False) if call else _engine(inputs)
+    if extra.get("mtp", "0") != "0" and not (name == "llama_cpp" and metric in WITHOUT_WEIGHTS):
         raise Unsupported("option mtp")
-    name, version, stated = _engine(inputs)
     if name == "vllm" and version is None and extra.get("chunked_prefill") == "0":
         version = BEFORE_CHUNKS
-    arch = _architecture(inputs)
+    arch = _architecture(inputs, any_format=name == "llama_cpp" and metric in WITHOUT_WEIGHTS)
     if arch.has_experts is False and extra.get("mla"):
         raise Unsupported("option mla on this model")
-    if extra.get("mla") == "1":
-        raise Unsupported("option mla=1: the cache is kept twice")
     if extra.get("mla") in ("2", "3") and metric == "compute_buffer_mib":
         raise Unsupported("option mla: buffers of unpacked keys and values")
     cached_as = arch
     if extra.get("mla") == "0" or extra.get("mla_support") == "0":
         cached_as = with_full_heads(arch)
+    elif extra.get("mla") == "1":
+        cached_as = with_latent_twice(arch)
+    weights_format, bits = _weights(inputs, name, metric, call is not None)
     tp, pp = _whole(inputs, "tp") or 1, _whole(inputs, "pp") or _whole(extra, "pp") or 1
     layout = Layout(tp=1 if extra.get("weights_sharded") == "0" else tp, pp=pp)
     gpus = _whole(inputs, "gpu_count")
@@ -122,8 +139,8 @@ def case(inputs: Mapping[str, str]) -> MemoryCase:
         batched = _whole(inputs, "ubatch")
     share = _number(inputs, "gpu_memory_utilization")
     need = Need(
-        weights_format=_weights(inputs, name),
-        kv_format=_kv(inputs),
+        weights_format=weights_format,
+        kv_format=_kv(inputs, name),
         typical_tokens=max(1, length),
         maximum_tokens=max(1, length),
         concurrency=1,
@@ -150,6 +167,8 @@ def case(inputs: Mapping[str, str]) -> MemoryCase:
         slots=slots,
         request_tokens=max(1, request),
         context_divider=_whole(inputs, "dcp") or _whole(extra, "dcp") or 1,
+        call=call,
+        file_bits=bits,
     )
 
 
@@ -163,15 +182,29 @@ def _engine(inputs: Mapping[str, str]) -> tuple[str, str | None, bool]:
     return found.name, found.version, found.version is not None
 
 
-def _architecture(inputs: Mapping[str, str]) -> Architecture:
+def _architecture(inputs: Mapping[str, str], *, any_format: bool = False) -> Architecture:
     name = inputs.get("model_id") or inputs.get("model", "")
     entry = architectures.find(name) if name else None
     if entry is None:
         raise Unsupported(f"model: {inputs.get('model') or name or 'not named'}")
+    if any_format and entry.architecture is not None and entry.architecture.layers:
+        return entry.architecture
     try:
         return architectures.resolve_name(entry.id)
     except NotSized as unknown:
         raise Unsupported(str(unknown)) from unknown
+
+
+def with_latent_twice(arch: Architecture) -> Architecture:
+    """The same model as an engine keeps it that caches the latent vector a second time, transposed."""
+    groups: list[LayerGroup] = []
+    for group in arch.layers:
+        a = group.attention
+        if not isinstance(a, Latent):
+            return arch
+        twice = Grouped(heads=1, kv_heads=1, head_dim=a.kv_rank + a.rope_dim, value_head_dim=a.kv_rank)
+        groups.append(group.model_copy(update={"attention": twice}))
+    return arch.model_copy(update={"layers": tuple(groups), "id": f"{arch.id} (latent twice)"})
 
 
 def with_full_heads(arch: Architecture) -> Architecture:
@@ -188,21 +221,33 @@ def with_full_heads(arch: Architecture) -> Architecture:
     return arch.model_copy(update={"layers": tuple(groups), "id": f"{arch.id} (full heads)"})
 
 
-def _weights(inputs: Mapping[str, str], name: str) -> str:
-    label = (inputs.get("weights_dtype_or_quant") or inputs.get("weights") or "").strip()
+def _weights(inputs: Mapping[str, str], name: str, metric: str, library: bool) -> tuple[str, float | None]:
+    """The product's format, and mean bits where a file is a mix that is none of them."""
+    text = (inputs.get("weights_dtype_or_quant") or inputs.get("weights") or "").strip()
+    label = text.lower()
     if not label:
-        return "bf16"
-    if name == "llama_cpp" and label.lower() in FILES:
-        return FILES[label.lower()]
-    found = FORMATS.get(label.lower())
-    if found is None:
-        raise Unsupported(f"weights format: {label}")
-    return found
+        return "bf16", None
+    if library and label in LIBRARY_FORMATS:
+        return LIBRARY_FORMATS[label], None
+    if name == "llama_cpp" and label in FILES:
+        return FILES[label], None
+    found = FORMATS.get(label)
+    if found is not None:
+        return found, None
+    if name == "llama_cpp":
+        if metric in WITHOUT_WEIGHTS:
+            return "gguf_q4_k_m", None
+        bits = file_bits(label)
+        if bits is not None and metric == "weights_gib_total":
+            return "gguf_q4_k_m", bits
+    raise Unsupported(f"weights format: {text}")
 
 
-def _kv(inputs: Mapping[str, str]) -> str:
+def _kv(inputs: Mapping[str, str], name: str) -> str:
     label = inputs.get("kv_dtype", "").strip()
     found = KV_FORMATS.get(label.lower())
+    if found is None and name == "llama_cpp":
+        found = MIXED_CACHES.get(label.lower())
     if found is None or (found != "auto" and found not in KV_BITS):
         raise Unsupported(f"cache format: {label}")
     return found

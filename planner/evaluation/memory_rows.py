@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import lru_cache
 
 from planner import runtimes
+from planner.evaluation.libraries import file_bytes
 from planner.evaluation.memory_cases import MemoryCase, Unsupported, case
 from planner.evaluation.predictions import Prediction, refused
 from planner.evaluation.rows import Row
-from planner.sizing import kv_cache, memory, weights
+from planner.sizing import kv_cache, memory, peaks, weights
 from planner.sizing.devices import Device
 from planner.sizing.quantities import GIB, MIB
 from planner.sizing.runtime import Runtime
@@ -121,6 +122,10 @@ def _figure(one: MemoryCase, runtime: Runtime, device: Device) -> float:
     held = weights.footprint(arch, need.weights_format, one.layout)
     if metric == "weights_gib_per_gpu":
         return held.resident_bytes / GIB
+    if one.call is not None:
+        return peaks.peak_bytes(arch, need, runtime, one.call) / GIB
+    if metric == "weights_gib_total" and one.file_bits is not None:
+        return file_bytes(arch, one.file_bits) / GIB
     if metric == "weights_gib_total":
         return held.total_bytes / GIB
     over = memory.overheads(arch, need, runtime, device, one.layout)
@@ -152,9 +157,15 @@ def _figure(one: MemoryCase, runtime: Runtime, device: Device) -> float:
             runtime,
             over.batched_tokens,
         )  # fmt: skip
-        return whole.reserved_bytes_for(need.maximum_tokens) / GIB
+        found = whole.reserved_bytes_for(need.maximum_tokens)
+        # States have a line of their own, beside that of the cache where there is one.
+        states = whole.fixed_bytes if any(group.by_token for group in whole.layers) else 0
+        return (found - states) / GIB
     if metric == "peak_vram_gib" and runtime.preallocates:
         return (held.resident_bytes + kv.bytes_for(one.request_tokens) + over.activation + over.inside) / GIB
+    if metric == "peak_vram_gib" and runtime.budget == "fraction_of_total" and device.engine_total_bytes:
+        # Such an engine takes its share whatever the model needs.
+        return (need.utilization or runtime.fraction) * device.engine_total_bytes / GIB
     room = _room(one, runtime, device, held.resident_bytes, over)
     if room <= 0:
         raise Unsupported(f"room for a cache: the weights of {need.weights_format} leave none")

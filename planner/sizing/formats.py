@@ -95,9 +95,12 @@ KV_BITS: dict[str, float] = {
     "int8": 8,
     "q8_0": 8.5,
     "q4_0": 4.5,
+    "q8_0+f16": (8.5 + 16) / 2,
+    "q8_0+q4_0": (8.5 + 4.5) / 2,
+    "iq4_nl+f16": (4.5 + 16) / 2,
 }
 """Bits an element of the KV cache. FP8 scales are per tensor or per layer and take no memory worth
-counting."""
+counting. ``a+b``: keys in one type and values in the other, where both are equally wide."""
 
 
 def get(name: str) -> Format:
