@@ -10,24 +10,29 @@ from planner.figures import cell, significant
 from planner.sizing.results import Candidate
 
 RANGE_DIGITS = 2
+_NAMES = {"memory": "gpu_memory_gib"}
+"""Names in files that say more than the column's key: of several kinds of memory this is the card's own."""
 _UNIT_WORDS = {"B": "bytes", "GB/s": "gb_per_s", "tokens/s": "tokens_per_s"}
 
 
 def header(column: Column) -> str:
     """The stable name of a column in files: its key with the unit last."""
+    if column.key in _NAMES:
+        return _NAMES[column.key]
     if not column.unit:
         return column.key
     unit = _UNIT_WORDS.get(column.unit) or re.sub(r"\W+", "_", column.unit).lower()
     return column.key if column.key.endswith(f"_{unit}") else f"{column.key}_{unit}"
 
 
-def figure(column: Column, candidate: Candidate) -> Value:
+def figure(column: Column, candidate: Candidate, *, coded: bool = False) -> Value:
     """The column's figure with exactly the digits the screen shows; None where it is unknown.
 
-    Codes come back in words; numbers and money as Decimal, dates and flags as they are.
+    Codes come back in words, or ``coded`` as they are stored; numbers and money as Decimal, dates and flags as
+    they are.
     """
     value = column.value(candidate)
-    if value is None or column.kind in ("date", "flag"):
+    if value is None or column.kind in ("date", "flag") or (coded and column.kind == "code"):
         return value
     text = cell(column, candidate).text
     return number(text) if column.kind in ("number", "money") else text

@@ -1,4 +1,7 @@
-"""The comparison as one tidy table, for every file that holds tables: the same rows, the same figures."""
+"""The comparison as one tidy table, for every file that holds tables: the same rows, the same figures.
+
+For people codes are in words of their language; for programs (``coded``) they are codes that no language changes.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,30 @@ FIRST = (
     Head("workload", _("Workload")),
     Head("status", _("Status")),
 )
+ASKED = (
+    Head("kind", _("Kind")),
+    Head("model", _("Model")),
+    Head("runtime", _("Runtime")),
+    Head("weights_format", _("Weights format")),
+    Head("kv_format", _("KV cache format")),
+    Head("input_tokens_typical", _("Input, typical"), "tokens"),
+    Head("input_tokens_maximum", _("Input, longest"), "tokens"),
+    Head("output_tokens_typical", _("Output, typical"), "tokens"),
+    Head("output_tokens_maximum", _("Output, longest"), "tokens"),
+    Head("concurrency_average", _("At once, average")),
+    Head("concurrency_peak", _("At once, peak")),
+    Head("request_rate_per_s", _("Or: requests per second")),
+    Head("request_count", _("Requests in the job")),
+    Head("deadline_hours", _("Done within"), "h"),
+    Head("ttft_target_s", _("First token within"), "s"),
+    Head("tpot_target_s", _("Then one token every"), "s"),
+    Head("headroom_fraction", _("Memory headroom")),
+)
+"""What was asked, the same in every row of a workload; empty where it does not apply or no target was set."""
+BOUNDS = {"exact": "=", "at_least": "\u2265"}
+"""Whether money is a whole amount, or at least that much because a price is unknown."""
 LAST = (
+    Head("monthly_bound", BOUNDS["at_least"]),
     Head("reason", _("Reason for rejection")),
     Head("needed_gib", _("Memory needed per GPU"), "GiB"),
     Head("available_gib", _("Memory available per GPU"), "GiB"),
@@ -76,55 +102,123 @@ def heads(sheet: Sheet) -> list[Head]:
             middle.append(Head(f"{name}_low", _("low end (80 % range)"), column.unit))
             # xgettext:no-python-format
             middle.append(Head(f"{name}_high", _("high end (80 % range)"), column.unit))
-    return [*FIRST, *middle, *LAST]
+    return [*FIRST, *ASKED, *middle, *LAST]
 
 
-def rows(sheet: Sheet) -> Iterator[list[Value]]:
+def rows(sheet: Sheet, *, coded: bool = False) -> Iterator[list[Value]]:
     """Values in the order of ``heads``: every candidate, then every rejected offer, workload by workload."""
     middle = columns(sheet)
     for workload in sheet.workloads:
-        first = [sheet.slug or "", sheet.number, sheet.title, workload.name or workload_name(workload)]
+        name = workload.name or (
+            f"{workload.position}. {workload.kind}" if coded else workload_name(workload)
+        )
+        first = [sheet.slug or "", sheet.number, sheet.title, name]
+        asked = _asked(workload, coded)
         for candidate in workload.comparison.candidates:
             yield [
                 *first,
-                words.status("candidate"),
-                *_candidate(middle, candidate),
-                *_last(sheet, candidate),
+                _status("candidate", coded),
+                *asked,
+                *_candidate(middle, candidate, coded),
+                *_last(sheet, candidate, coded),
             ]
         for rejection in workload.comparison.rejected:
-            yield [*first, words.status("rejected"), *_rejection(middle, rejection), *_last(sheet, rejection)]
+            yield [
+                *first,
+                _status("rejected", coded),
+                *asked,
+                *_rejection(middle, rejection, coded),
+                *_last(sheet, rejection, coded),
+            ]
 
 
 def workload_name(workload: SheetWorkload) -> str:
     return f"{workload.position}. {wording.word('kind', workload.kind)}"
 
 
-def _candidate(middle: tuple[Column, ...], candidate: Candidate) -> Iterator[Value]:
+def _status(code: str, coded: bool) -> str:
+    return code if coded else words.status(code)
+
+
+def _asked(workload: SheetWorkload, coded: bool) -> list[Value]:
+    """The question in the order of ``ASKED``."""
+    asked = workload.comparison.workload
+    runtime, targets = asked.get("runtime") or {}, asked.get("targets") or {}
+    lengths, load = (
+        (asked.get("input_tokens") or {}, asked.get("output_tokens") or {}),
+        asked.get("concurrency") or {},
+    )
+    by_rate = asked.get("request_rate_per_s") is not None
+    weights_format, kv_format = asked.get("weights_format"), asked.get("kv_format")
+    return [
+        workload.kind if coded else wording.word("kind", workload.kind),
+        str(workload.comparison.model.get("name") or ""),
+        f"{runtime.get('name', '')} {runtime.get('version') or ''}".strip(),
+        weights_format if coded else wording.FORMATS.get(str(weights_format), weights_format),
+        kv_format if coded else wording.FORMATS.get(str(kv_format), kv_format),
+        *(length.get(part) for length in lengths for part in ("typical", "maximum")),
+        None if by_rate else load.get("average"),
+        None if by_rate else load.get("peak"),
+        asked.get("request_rate_per_s"),
+        asked.get("request_count"),
+        _number(asked.get("deadline_hours")),
+        _number(targets.get("ttft_s")),
+        _number(targets.get("tpot_s")),
+        asked.get("headroom_fraction"),
+    ]
+
+
+def _number(value: object) -> Value:
+    """A target; "none" is an empty cell."""
+    return value if isinstance(value, int | float) else None
+
+
+def _candidate(middle: tuple[Column, ...], candidate: Candidate, coded: bool) -> Iterator[Value]:
     for column in middle:
-        yield figure(column, candidate)
+        yield figure(column, candidate, coded=coded)
         if column.estimate is not None:
             yield from ends(column, candidate)
 
 
-def _rejection(middle: tuple[Column, ...], rejection: Rejection) -> Iterator[Value]:
+def _rejection(middle: tuple[Column, ...], rejection: Rejection, coded: bool) -> Iterator[Value]:
     offer_only = cast(Candidate, SimpleNamespace(offer=rejection.offer))
     for column in middle:
-        yield figure(column, offer_only) if column.key in OFFER_KEYS else None
+        yield figure(column, offer_only, coded=coded) if column.key in OFFER_KEYS else None
         if column.estimate is not None:
             yield from (None, None)
 
 
-def _last(sheet: Sheet, row: Candidate | Rejection) -> list[Value]:
-    rejected = row if isinstance(row, Rejection) else None
-    return [
-        words.rejection(rejected) if rejected else None,
-        _gib(rejected.needed_bytes) if rejected else None,
-        _gib(rejected.available_bytes) if rejected else None,
-        words.remedies(rejected) if rejected else None,
+def _last(sheet: Sheet, row: Candidate | Rejection, coded: bool) -> list[Value]:
+    tail: list[Value] = [
         row.offer.source_url,
         sheet.priced_at.isoformat(timespec="seconds"),
-        sheet.fingerprint or words.status("draft"),
+        sheet.fingerprint or _status("draft", coded),
     ]
+    if isinstance(row, Candidate):
+        bound = "exact" if row.monthly.complete else "at_least"
+        memory = row.memory
+        return [
+            bound if coded else BOUNDS[bound],
+            None,
+            _gib(memory.needed_bytes),
+            _gib(memory.usable_bytes),
+            None,
+            *tail,
+        ]
+    return [
+        None,
+        row.reason if coded else words.rejection(row),
+        _gib(row.needed_bytes),
+        _gib(row.available_bytes),
+        _remedies(row) if coded else words.remedies(row),
+        *tail,
+    ]
+
+
+def _remedies(row: Rejection) -> str | None:
+    """What would help, each change as ``name=value``."""
+    changes = (f"{change.get('change')}={change.get('to', '')}" for change in row.what_would_help)
+    return "; ".join(changes) or None
 
 
 def _gib(count: int | None) -> Decimal | None:
