@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from pydantic import ConfigDict
@@ -21,6 +23,7 @@ from planner.sizing.workload import ModelReference
 
 HUB_FRESH = timedelta(days=1)
 """So long the default branch's commit is not asked for again."""
+PLAIN_NAME = re.compile(r"[A-Za-z0-9][\w.\-]*(?:/[\w.\-]+)?", re.ASCII)
 SEED = Path(__file__).with_name("seeds") / "architectures.json"
 
 
@@ -98,7 +101,9 @@ def resolve(model: ModelReference) -> Architecture:
     Raises ``UnknownModel``, ``NotSized`` or ``config_reader.ConfigError``, all of them ``ModelError``.
     """
     if model.config is not None:
-        return config_reader.read(model.config, name="config.json", source="config.json as pasted")
+        return config_reader.read(
+            model.config, name=pasted_name(model.config), source="config.json as pasted"
+        )
     if find(model.id) is None and hub.is_hub_id(model.id):
         kept = HubConfig.find(model.id, model.revision)
         if kept is not None:
@@ -106,10 +111,25 @@ def resolve(model: ModelReference) -> Architecture:
     return resolve_name(model.id)
 
 
+def pasted_name(config: Mapping[str, Any]) -> str:
+    """What a pasted configuration is called: by its own name if it gives one, else by its kind.
+
+    >>> pasted_name({"_name_or_path": "team/small"}), pasted_name({"_name_or_path": "/mnt/x", "model_type": "llama"})
+    ('team/small', 'llama (config.json)')
+    """
+    for key, form in (("_name_or_path", "{}"), ("model_type", "{} (config.json)")):
+        value = config.get(key)
+        if isinstance(value, str) and PLAIN_NAME.fullmatch(value):
+            return form.format(value)
+    return "config.json"
+
+
 def reading(model: ModelReference) -> config_reader.Reading | None:
     """What was assumed and left aside of a config that was pasted or came from the hub; None for shipped models."""
     if model.config is not None:
-        return config_reader.understand(model.config, name="config.json", source="config.json as pasted")
+        return config_reader.understand(
+            model.config, name=pasted_name(model.config), source="config.json as pasted"
+        )
     if find(model.id) is None and hub.is_hub_id(model.id):
         kept = HubConfig.find(model.id, model.revision)
         return None if kept is None else _read_hub(kept.name, kept.commit, kept.text)

@@ -120,7 +120,7 @@ def _to_canonical(request: HttpRequest, form: WorkbenchForm, at: datetime) -> Ht
             kept = _keep_config(text, at)
         except (ModelError, ValueError) as refused:
             return _refused(request, form, at, text, model_message(refused))
-        return _see_other(form.query_string(config=kept.digest, without=("page",)))
+        return _see_other(form.query_string(config=kept.digest, model=None, revision=None, without=("page",)))
     if not form.is_valid():
         return _refused(request, form, at, "", "")
     return _see_other(form.query_string(without=("page",)))
@@ -137,6 +137,7 @@ def _refused(
 ) -> HttpResponse:
     form.is_valid()
     context = _context(form, None, at) | {"config_text": text[:TEXT_MAXIMUM], "config_error": message}
+    context["refused_count"] = len(form.errors) + bool(message)
     return render(request, "planner/workbench.html", context, status=UNPROCESSABLE)
 
 
@@ -159,6 +160,8 @@ def _context(form: WorkbenchForm, answer: dict[str, Any] | None, at: datetime) -
         "at": at,
         "without_config": form.query_string(config=None, without=("page",)),
         "open": _open_groups(form),
+        "refused_count": len(form.errors),
+        "pasted_name": architectures.pasted_name(form.pasted) if form.pasted else "",
         "stored_label": stored_format.label(form.stored),
         "versions": runtimes.versions(str(form.data.get("runtime", ""))),
         "columns_all": columns.for_kind(str(form.data.get("kind", ""))),

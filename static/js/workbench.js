@@ -108,6 +108,11 @@
   document.addEventListener("input", function (event) {
     const control = event.target;
     if (!control.form || control.form.id !== "workload") { return; }
+    if (control.name === "model" && control.value.trim()) {  // A name that is typed takes the pasted model's place.
+      control.form.elements.config.value = "";
+      const notice = document.getElementById("pasted");
+      if (notice) { notice.remove(); }
+    }
     const label = control.closest("fieldset") ? control.closest("fieldset").querySelector("legend") : document.querySelector('label[for="' + control.id + '"]');
     const was = earlier.has(control) ? earlier.get(control) : drawn(control);
     const is = valueOf(control);

@@ -115,6 +115,12 @@ def test_a_pasted_config_becomes_a_short_link(client: Client) -> None:
     page = client.get(response.headers["Location"]).content.decode()
     assert "answer-strip" in page
     assert "config.json as pasted" in page
+    assert 'name="model" id="f-model" value="" placeholder="llama (config.json)"' in page
+    named = client.post(
+        WORKBENCH, {"config_text": json.dumps(LLAMA | {"_name_or_path": "team/small"}), "model": "x/y"}
+    )
+    assert named.headers["Location"].startswith("/workbench/?config="), "the name it was typed over is gone"
+    assert "team/small: " in client.get(named.headers["Location"]).content.decode()
 
 
 @pytest.mark.parametrize(
@@ -128,6 +134,7 @@ def test_a_hostile_config_gets_a_message_and_is_not_kept(client: Client, text: s
     page = response.content.decode()
     assert response.status_code == 422
     assert '<ul class="errorlist" id="err-config_text"><li>' in page
+    assert "One field is not accepted" in page
     assert "<script>alert(1)" not in page
     assert not PastedConfig.objects.exists()
 
