@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.sizing.architecture import Architecture, parameter_count
+from planner.sizing.architecture import Architecture, Latent, parameter_count
 from planner.sizing.peaks import Generation
 
 GROWING = ("transformers", "autoawq", "litgpt", "ctranslate2", "onnxruntime", "lmdeploy")
@@ -62,3 +62,16 @@ def file_bytes(arch: Architecture, bits: float) -> float:
     """Bytes of a file of these mean bits: encoders beside the language model are files of their own."""
     towers = sum(tower.parameters for tower in arch.towers)
     return (parameter_count(arch) - towers) * bits / 8
+
+
+def unpacked_bytes(arch: Architecture, length: int) -> int:
+    """Keys and values of every head for a whole context, at 16 bits: what ik_llama.cpp unpacks of a latent cache.
+
+    One layer at a time: length × heads × (nope + rope + value dimensions) × 2 B.
+    """
+    widths = (
+        mixer.heads * (mixer.nope_dim + mixer.rope_dim + mixer.value_dim)
+        for mixer in (group.attention for group in arch.layers)
+        if isinstance(mixer, Latent)
+    )
+    return 2 * length * max(widths, default=0)

@@ -80,6 +80,8 @@ class MemoryCase:
     """What a library without a server was asked for."""
     file_bits: float | None = None
     """Mean bits a weight of a file in a mix that is none of the product's formats."""
+    unpacks_latent: bool = False
+    """Prompts are computed on keys and values of every head, unpacked from the latent cache."""
 
     def runtime(self, eras: tuple[Runtime, ...]) -> Runtime:
         """The engine's era, with what the row changes in it."""
@@ -110,8 +112,6 @@ def case(inputs: Mapping[str, str]) -> MemoryCase:
     arch = _architecture(inputs, any_format=name == "llama_cpp" and metric in WITHOUT_WEIGHTS)
     if arch.has_experts is False and extra.get("mla"):
         raise Unsupported("option mla on this model")
-    if extra.get("mla") in ("2", "3") and metric == "compute_buffer_mib":
-        raise Unsupported("option mla: buffers of unpacked keys and values")
     cached_as = arch
     if extra.get("mla") == "0" or extra.get("mla_support") == "0":
         cached_as = with_full_heads(arch)
@@ -163,12 +163,13 @@ def case(inputs: Mapping[str, str]) -> MemoryCase:
         total_bytes=totals,
         devices=devices,
         block_tokens=_whole(extra, "block_size"),
-        windows_kept_whole=extra.get("swa_full") == "1",
+        windows_kept_whole=extra.get("swa_full") == "1" or call is not None,
         slots=slots,
         request_tokens=max(1, request),
         context_divider=_whole(inputs, "dcp") or _whole(extra, "dcp") or 1,
         call=call,
         file_bits=bits,
+        unpacks_latent=extra.get("mla") in ("2", "3"),
     )
 
 

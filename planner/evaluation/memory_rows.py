@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from planner import runtimes
-from planner.evaluation.libraries import file_bytes
+from planner.evaluation.libraries import file_bytes, unpacked_bytes
 from planner.evaluation.memory_cases import MemoryCase, Unsupported, case
 from planner.evaluation.predictions import Prediction, refused
 from planner.evaluation.rows import Row
@@ -140,7 +140,8 @@ def _figure(one: MemoryCase, runtime: Runtime, device: Device) -> float:
     if metric == "activation_peak_gib":
         return over.activation / GIB
     if metric == "compute_buffer_mib":
-        return over.activation / MIB
+        unpacked = unpacked_bytes(arch, need.maximum_tokens) if one.unpacks_latent else 0
+        return (over.activation + unpacked) / MIB
     if metric == "non_torch_gib":
         return over.non_torch / GIB
     if metric == "cuda_graph_gib":

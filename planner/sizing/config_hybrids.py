@@ -314,10 +314,9 @@ def _llama4(reader: Reader, index: int, count: int, hidden: int, heads: int) -> 
     chunk: int | None = reader.number("window", "attention_chunk_size", default=CHUNK)
     rotary = reader.config.get("no_rope_layers")
     every = reader.number("index", "no_rope_layer_interval", default=4) or 4
+    is_whole = (index + 1) % every == 0
     if isinstance(rotary, list) and len(rotary) >= count:
         is_whole = not rotary[index]
-    else:
-        is_whole = (index + 1) % every == 0
     if is_whole:
         chunk = None  # Layers without rotary positions attend to everything.
     mixer = reader.attention(index, count, hidden, heads)

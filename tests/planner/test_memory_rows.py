@@ -88,6 +88,19 @@ def test_the_cache_of_a_file_does_not_depend_on_the_mix_of_its_weights(
     assert answer.predicted == pytest.approx(gib)
 
 
+def test_prompts_on_an_unpacked_latent_cache_need_a_buffer_that_grows_with_the_context() -> None:
+    asked = [
+        row(metric="compute_buffer_mib", engine="ik_llama.cpp", model_id="deepseek-ai/DeepSeek-V3", ubatch="512",
+            max_model_len_or_ctx=length, options="mla=3", weights_dtype_or_quant="Q8_0")
+        for length in ("32768", "65536")
+    ]  # fmt: skip
+    short, long = (float(str(answer.predicted)) for answer in predict_memory_rows(asked))
+    assert long - short == pytest.approx(32_768 * 128 * (128 + 64 + 128) * 2 / 2**20)
+    # Logs of ik_llama.cpp say 3,425 and 6,081 MiB.
+    assert short == pytest.approx(3425, rel=0.2)
+    assert long == pytest.approx(6081, rel=0.2)
+
+
 def test_a_file_weighs_what_its_mean_bits_say() -> None:
     asked = row(metric="weights_gib_total", engine="ik_llama.cpp", weights_dtype_or_quant="4.50 bpw")
     (answer,) = predict_memory_rows([asked])
