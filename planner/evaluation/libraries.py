@@ -42,6 +42,7 @@ def generation(inputs: Mapping[str, str], extra: Mapping[str, str]) -> Generatio
         batch=int(float(inputs.get("batch") or 1)),
         prompt_logits=extra.get("prefill_logits_fp32") == "1",
         cache="whole" if label.startswith(WHOLE) else "grows",
+        as_reserved=inputs.get("measure") in ("nvidia-smi", "printed"),
         with_context=inputs.get("measure") == "nvidia-smi",
     )
 

@@ -24,6 +24,8 @@ REGIMES = {
     "cuda_context_gib": "buffers", "peak_vram_gib": "peak", "verdicts": "verdict",
 }  # fmt: skip
 """What kind of answer a metric is; ranges come from the residuals of each."""
+VERSIONLESS = frozenset({"weights", "cache"})
+"""Regimes in which an engine's version changes nothing worth a wider range."""
 FIRST_STAGE = frozenset({"activation_peak_gib", "available_kv_gib"})
 """Engines print these for the first stage of a pipeline, which has no logits."""
 UNKNOWN_SPREAD = (0.6, 1.6)
@@ -74,7 +76,9 @@ def predict_memory_rows(
         if isinstance(value, str):
             found.append(Prediction(value, None, None, "ok", None, regime))
             continue
-        low, high = spread(metric, parsed.version_stated, spreads)
+        # What a library or a file holds hardly depends on the version.
+        stated = parsed.version_stated or parsed.call is not None or regime in VERSIONLESS
+        low, high = spread(metric, stated, spreads)
         ends = sorted((value * low, value * high))
         found.append(Prediction(value, ends[0], ends[1], "ok", None, regime))
     return found

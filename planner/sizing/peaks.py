@@ -31,6 +31,9 @@ class Generation:
     """Logits of every prompt token are kept (Transformers before 4.45)."""
     cache: Literal["grows", "whole"] = "grows"
     """Whether the cache grows with the sequence, or is taken for the model's longest at once (ExLlamaV2)."""
+    as_reserved: bool = False
+    """Whether what the allocator keeps is counted, not only what is in use: pieces that a growing cache left
+    behind are too small for its next size, and come to about as much as the cache itself."""
     with_context: bool = False
     """Whether what the driver holds is counted."""
 
@@ -40,8 +43,8 @@ def peak_bytes(arch: Architecture, need: Need, runtime: Runtime, call: Generatio
 
     peak = weights + the larger of (cache after the prompt + activations of the prompt) and (cache at the end).
     activations = batch × prompt tokens × value bytes × (MLP width + 3.4 × hidden), and the logits of the
-    prompt where they are kept. ``runtime`` says how a cache is laid out. Leaves out: what the allocator
-    keeps beyond the peak, and work buffers of kernels. Typical errors: docs/methods-memory.md.
+    prompt where they are kept. ``runtime`` says how a cache is laid out. Leaves out: work buffers of
+    kernels. Typical errors: docs/methods-memory.md.
     """
     held = weights.footprint(arch, need.weights_format, Layout()).total_bytes
     cache = kv_cache.footprint(arch, need.kv_format, need.weights_format, Layout(), runtime, 1)
@@ -52,7 +55,8 @@ def peak_bytes(arch: Architecture, need: Need, runtime: Runtime, call: Generatio
     per_token = width * (mlp_width(arch, Layout()) + HIDDEN_COPIES * arch.hidden)
     if call.prompt_logits:
         per_token += arch.vocab * LOGIT_COPIES_BYTES
-    ends = call.batch * cache.bytes_for(total)
+    left_behind = 2 if call.as_reserved and call.cache == "grows" else 1
+    ends = call.batch * cache.bytes_for(total) * left_behind
     first = total if call.cache == "whole" else max(1, call.prompt_tokens)
     starts = call.batch * (cache.bytes_for(first) + call.prompt_tokens * per_token)
     return round(held + max(starts, ends) + (CONTEXT_BYTES if call.with_context else 0))

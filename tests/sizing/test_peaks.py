@@ -49,6 +49,12 @@ def test_a_cache_taken_whole_and_a_context_are_counted_where_they_are_seen() -> 
     assert peak(replace(call, with_context=True)) - peak(call) == CONTEXT_BYTES
 
 
+def test_pieces_that_a_growing_cache_left_behind_are_kept_by_the_allocator() -> None:
+    call = Generation(prompt_tokens=1, total_tokens=2049)
+    assert peak(replace(call, as_reserved=True)) - peak(call) == 2049 * KV
+    assert peak(replace(call, as_reserved=True, cache="whole")) == peak(replace(call, cache="whole"))
+
+
 def test_fewer_bits_never_peak_higher() -> None:
     call = Generation(prompt_tokens=500, total_tokens=600)
     found = [peak(call, weights_format=name) for name in ("fp32", "bf16", "int8", "int4_gptq")]
