@@ -5,7 +5,8 @@ from __future__ import annotations
 from planner.sizing import memory, speed_derivations
 from planner.sizing.bill import MINOR_UNITS
 from planner.sizing.offers import shown_unit_price
-from planner.sizing.placing import Placement
+from planner.sizing.options import altered
+from planner.sizing.placing import Loads, Placement
 from planner.sizing.quantities import Derivation, Term
 from planner.sizing.results import Bill, Candidate
 from planner.sizing.weighing import Setting
@@ -19,9 +20,16 @@ def derive(setting: Setting, placement: Placement, candidate: Candidate) -> dict
     found = memory.derive(
         setting.arch, need, setting.runtime, placement.machine.device, placement.option.layout
     )
-    found |= speed_derivations.derive(placement.point, placement.peak, placement.replicas, setting.constants)
+    point = placement.point
+    if not isinstance(setting.workload, BatchWorkload):
+        point = altered(point, load=Loads.of(setting.workload).kind)
+    found |= speed_derivations.derive(
+        point, placement.peak, placement.replicas, setting.constants, placement.machine.device
+    )
     if isinstance(setting.workload, BatchWorkload):
+        # At saturation requests wait by intention: neither the first token nor the queue means anything.
         found.pop("ttft_s", None)
+        found.pop("queue_s", None)
     found |= derive_money(setting, placement, candidate)
     return found
 

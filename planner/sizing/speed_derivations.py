@@ -2,31 +2,50 @@
 
 from __future__ import annotations
 
+from math import log2
+
 import numpy as np
 
 from planner.sizing import speed
 from planner.sizing.constants import Constant, Constants
+from planner.sizing.devices import Device
 from planner.sizing.quantities import Derivation, Term
 from planner.sizing.serving import OperatingPoint, ServingPoint, Steady
 
+BY_LOAD = "steady state at this load: bisection of Little's law (docs/methods.md)"
+"""Source of what no product gives, but the balance of arrivals and service."""
+BUSIEST = 0.98
+"""Share of its time a replica may be busy with prompts in the queue's formula (as in ``steady``)."""
+MODEL = "counted from the model's tensors"
+LAYOUT = "layout of the replica"
+EXPERTS = "expected distinct experts of a layer for the tokens of one step (docs/methods.md)"
+CHUNKS = "prompt tokens over max_num_batched_tokens, rounded up"
+
 
 def derive(
-    point: ServingPoint, found: OperatingPoint, replicas: int, constants: Constants
+    point: ServingPoint, found: OperatingPoint, replicas: int, constants: Constants, device: Device
 ) -> dict[str, Derivation]:
     """The derivations of one replica's speed; ``found`` is ``operate([point], constants)[0]``.
 
-    Empty of latencies where the replica is overloaded: there are none.
+    Empty of latencies where the replica is overloaded: there are none. Every term is a fact with its source, the
+    user's own number, or the figure of another derivation.
     """
-    return _Speed(point, found, constants).derivations(replicas)
+    return _Speed(point, found, constants, device).derivations(replicas)
 
 
 class _Speed:
     """The numbers behind one operating point, each with the source of its constant."""
 
-    def __init__(self, point: ServingPoint, found: OperatingPoint, constants: Constants) -> None:
+    def __init__(
+        self, point: ServingPoint, found: OperatingPoint, constants: Constants, device: Device
+    ) -> None:
+        self.device = device
         values = constants.resolve(point.classes)
         self.point, self.found = point, found
-        self.replicas = Steady([point], values[:, np.newaxis]).replicas
+        steady = Steady([point], values[:, np.newaxis])
+        self.replicas = steady.replicas
+        self.tokens = point.prompt_tokens
+        self.chunks = float(np.ceil(max(point.prompt_tokens, 1.0) / point.chunk_tokens))
         self.origins: dict[str, Constant] = {constant.name: constant for constant in constants.constants}
         one = np.array([found.batch])
         self.share = float(np.maximum(one / point.pp, np.minimum(one, 1.0))[0])
@@ -41,8 +60,12 @@ class _Speed:
         made = [self._output(replicas)]
         if self.found.tpot_s is not None:
             made += [self._tpot(self.found.tpot_s.value), self._step(), self._memory(), self._compute()]
+            made += [self._link("link_s", self.share, self.found.link_s), self._overhead()]
+            made += [self._weights("weights_read_bytes", self.share, self.weights_read_bytes)]
         if self.found.ttft_s is not None:
-            made.append(self._ttft(self.found.ttft_s.value))
+            made += self._ttft(self.found.ttft_s.value)
+        if self.found.tpot_s is not None or self.found.ttft_s is not None:
+            made += [self._prompt_share(), *self._prefill()]
         return {derivation.figure: derivation for derivation in made}
 
     def _tpot(self, value: float) -> Derivation:
@@ -52,9 +75,9 @@ class _Speed:
             formula="step_s + (batch - 1) * prompt_share_s / max(output_tokens - 1, 0.001)",
             terms=(
                 Term(symbol="step_s", value=found.step_s, unit="s"),
-                Term(symbol="batch", value=found.batch, unit="request"),
+                self._batch(),
                 Term(symbol="prompt_share_s", value=found.prompt_share_s, unit="s"),
-                Term(symbol="output_tokens", value=max(1.0, self.point.output_tokens), unit="token"),
+                self._plain("output_tokens", max(1.0, self.point.output_tokens), "token", "as entered"),
             ),
             value=value,
             unit="s",
@@ -86,10 +109,10 @@ class _Speed:
             terms=(
                 Term(symbol="weights_read_bytes", value=self.weights_read_bytes, unit="byte"),
                 self.constant("weight_read_fraction"),
-                Term(symbol="sequences", value=self.share, unit="request"),
-                Term(symbol="kv_read_bytes", value=point.kv_read_bytes, unit="byte"),
+                self._sequences(),
+                Term(symbol="kv_read_bytes", value=point.kv_read_bytes, unit="byte", source=MODEL),
                 self.constant("kv_read_fraction"),
-                Term(symbol="bandwidth", value=point.bandwidth_bytes_per_s, unit="byte/s"),
+                self._bandwidth(),
             ),
             value=self.found.memory_s,
             unit="s",
@@ -102,37 +125,202 @@ class _Speed:
             formula="sequences / decode_compute_fraction"
             " * (linear_flops / matrix_flops_per_s + attention_flops / attention_flops_per_s)",
             terms=(
-                Term(symbol="sequences", value=self.share, unit="request"),
+                self._sequences(),
                 self.constant("decode_compute_fraction"),
-                Term(symbol="linear_flops", value=point.linear_flops_per_token, unit="FLOP"),
-                Term(symbol="matrix_flops_per_s", value=point.matrix_flops_per_s, unit="FLOP/s"),
-                Term(symbol="attention_flops", value=point.decode_attention_flops, unit="FLOP"),
-                Term(symbol="attention_flops_per_s", value=point.attention_flops_per_s, unit="FLOP/s"),
+                Term(symbol="linear_flops", value=point.linear_flops_per_token, unit="FLOP", source=MODEL),
+                self._rate("matrix_flops_per_s"),
+                Term(symbol="attention_flops", value=point.decode_attention_flops, unit="FLOP", source=MODEL),
+                self._rate("attention_flops_per_s"),
             ),
             value=self.found.compute_s,
             unit="s",
         )
 
-    def _ttft(self, value: float) -> Derivation:
-        """The queue is what is left of TTFT after its own work: it comes from the load, not from a product."""
-        found, point = self.found, self.point
-        fixed = self.constant("request_fixed_s")
-        chunks = float(np.ceil(max(point.prompt_tokens, 1.0) / point.chunk_tokens))
-        steps = (1.0 - 1.0 / found.batch) * found.step_s * (chunks + 0.5)
+    def _batch(self) -> Term:
+        return Term(symbol="batch", value=self.found.batch, unit="request", source=BY_LOAD)
+
+    def _sequences(self, symbol: str = "sequences") -> Term:
+        return Term(symbol=symbol, value=self.share, unit="request", source=BY_LOAD)
+
+    def _bandwidth(self) -> Term:
+        value = self.point.bandwidth_bytes_per_s
+        return Term(symbol="bandwidth", value=value, unit="byte/s", source=self.device.source)
+
+    def _rate(self, symbol: str) -> Term:
+        value = getattr(self.point, symbol)
+        return Term(symbol=symbol, value=value, unit="FLOP/s", source=self.device.source)
+
+    def _plain(self, symbol: str, value: float, unit: str = "1", source: str | None = None) -> Term:
+        return Term(symbol=symbol, value=value, unit=unit, source=source)
+
+    def _layers(self) -> Term:
+        return self._plain("layers", self.point.layers, source=MODEL)
+
+    def _pp(self) -> Term:
+        return self._plain("pp", self.point.pp, source=LAYOUT)
+
+    def _overhead(self) -> Derivation:
         return Derivation(
-            figure="ttft_s",
-            formula="request_fixed_s + prefill_s + (1 - 1 / batch) * step_s * (chunks + 0.5) + queue_s",
+            figure="overhead_s",
+            formula="step_fixed_s + layers * step_layer_s + sequences * step_sequence_s * pp + (pp - 1) * stage_s",
             terms=(
-                fixed,
-                Term(symbol="prefill_s", value=found.prefill_s, unit="s"),
-                Term(symbol="batch", value=found.batch, unit="request"),
-                Term(symbol="step_s", value=found.step_s, unit="s"),
-                Term(symbol="chunks", value=chunks, unit="1"),
-                Term(symbol="queue_s", value=value - fixed.value - found.prefill_s - steps, unit="s"),
+                self.constant("step_fixed_s"), self._layers(), self.constant("step_layer_s"), self._sequences(),
+                self.constant("step_sequence_s"), self._pp(), self.constant("stage_s"),
+            ),
+            value=self.found.overhead_s,
+            unit="s",
+        )  # fmt: skip
+
+    def _link(self, figure: str, tokens: float, value: float) -> Derivation:
+        """Two all-reduces a layer; none on one device, where (tp - 1) and hops are 0."""
+        point = self.point
+        return Derivation(
+            figure=figure,
+            formula="2 * layers * (hop_s * hops + 2 * (tp - 1) / tp * tokens * link_tokens_share * hidden"
+            " * value_bytes / (link_bytes_per_s * link_fraction))",
+            terms=(
+                self._layers(), self.constant("hop_s"), self._plain("hops", log2(point.tp), source=LAYOUT),
+                self._plain("tp", point.tp, source=LAYOUT), self._plain("tokens", tokens, "token", BY_LOAD),
+                self._plain("link_tokens_share", point.link_tokens_share, source=LAYOUT),
+                self._plain("hidden", point.hidden, source=MODEL),
+                self._plain("value_bytes", speed.BYTES_PER_ACTIVATION, "byte", "16-bit activations"),
+                self._plain("link_bytes_per_s", point.link_bytes_per_s, "byte/s", self.device.source),
+                self.constant("link_fraction"),
             ),
             value=value,
             unit="s",
+        )  # fmt: skip
+
+    def _weights(self, figure: str, tokens: float, value: float) -> Derivation:
+        """Weights always read, and the experts that the tokens of one step are expected to choose."""
+        point = self.point
+        touched = float(speed.experts_touched(self.replicas, np.array([tokens]))[0])
+        return Derivation(
+            figure=figure,
+            formula="always_read_bytes + expert_bytes * experts_touched",
+            terms=(
+                self._plain("always_read_bytes", point.always_read_bytes, "byte", MODEL),
+                self._plain("expert_bytes", point.experts_read_bytes, "byte", MODEL),
+                self._plain("experts_touched", touched, "1", EXPERTS),
+            ),
+            value=value,
+            unit="byte",
         )
+
+    def _prefill(self) -> list[Derivation]:
+        """One whole prompt alone, in the steps its chunks make, and the parts of it."""
+        point, replicas, chunks = self.point, self.replicas, self.chunks
+        each = self.tokens / chunks
+        step = np.array([each])
+        weights_bytes = float(speed.weights_read_bytes(replicas, step)[0])
+        link = float(speed.all_reduce_s(replicas, step)[0])
+        work = float(speed.prompt_work_s(replicas, np.array([self.tokens]), np.ones(1))[0])
+        fraction = "block_compute_fraction" if point.block_kernels else "prefill_compute_fraction"
+        read = self._plain("chunk_weights_bytes", weights_bytes, "byte")
+        whole = Derivation(
+            figure="prefill_s",
+            formula="(((chunks * chunk_weights_bytes / (weight_read_fraction * bandwidth)) ** roof_exponent"
+            " + prompt_work_s ** roof_exponent) ** (1 / roof_exponent)"
+            " + chunks * (chunk_link_s + step_fixed_s + layers * step_layer_s + (pp - 1) * stage_s))"
+            " * (1 - stage_overlap * (1 - (chunks + pp - 1) / (chunks * pp)))",
+            terms=(
+                self._chunks(), read, self.constant("weight_read_fraction"), self._bandwidth(),
+                self.constant("roof_exponent"), self._plain("prompt_work_s", work, "s"),
+                self._plain("chunk_link_s", link, "s"), self.constant("step_fixed_s"), self._layers(),
+                self.constant("step_layer_s"), self._pp(), self.constant("stage_s"), self.constant("stage_overlap"),
+            ),
+            value=self.found.prefill_s,
+            unit="s",
+        )  # fmt: skip
+        worked = Derivation(
+            figure="prompt_work_s",
+            formula=f"(prompt_tokens + prefill_half_tokens) * linear_flops / (matrix_flops_per_s * {fraction})"
+            " + prompt_attention_flops / (attention_flops_per_s * prefill_attention_fraction)",
+            terms=(self._prompt(), self.constant("prefill_half_tokens"), *self._work(fraction)),
+            value=work,
+            unit="s",
+        )
+        chunk_weights = self._weights("chunk_weights_bytes", each, weights_bytes)
+        return [whole, worked, chunk_weights, self._link("chunk_link_s", each, link)]
+
+    def _work(self, fraction: str) -> tuple[Term, ...]:
+        point = self.point
+        return (
+            self._plain("linear_flops", point.linear_flops_per_token, "FLOP", MODEL),
+            self._rate("matrix_flops_per_s"), self.constant(fraction),
+            self._plain("prompt_attention_flops", point.prompt_attention_flops, "FLOP", MODEL),
+            self._rate("attention_flops_per_s"), self.constant("prefill_attention_fraction"),
+        )  # fmt: skip
+
+    def _prompt_share(self) -> Derivation:
+        """What one prompt takes from the decoding of others; its work is that of ``prompt_work_s`` with the rate
+        of full steps."""
+        point, half = self.point, float(self.replicas.constant("prefill_half_tokens")[0])
+        joined = np.array([max(self.tokens - half, 0.0)])
+        work = float(speed.prompt_work_s(self.replicas, joined, np.ones(1))[0])
+        fraction = "block_compute_fraction" if point.block_kernels else "prefill_compute_fraction"
+        worked = (
+            f"(max(prompt_tokens, prefill_half_tokens) * linear_flops / (matrix_flops_per_s * {fraction})"
+            " + prompt_attention_flops / (attention_flops_per_s * prefill_attention_fraction))"
+        )
+        return Derivation(
+            figure="prompt_share_s",
+            formula=f"({worked} + prefill_step_share * max(prefill_s - joined_work_s, 0)) / pp",
+            terms=(
+                self._prompt(), self.constant("prefill_half_tokens"), *self._work(fraction),
+                self.constant("prefill_step_share"), self._plain("prefill_s", self.found.prefill_s, "s"),
+                self._plain("joined_work_s", work, "s", "the first part of this formula"), self._pp(),
+            ),
+            value=self.found.prompt_share_s,
+            unit="s",
+        )  # fmt: skip
+
+    def _chunks(self) -> Term:
+        return self._plain("chunks", self.chunks, "1", CHUNKS)
+
+    def _prompt(self) -> Term:
+        return self._plain(
+            "prompt_tokens", self.tokens, "token", "as entered, less what the prefix cache holds"
+        )
+
+    def _ttft(self, value: float) -> list[Derivation]:
+        """The work of the request itself, and the queue before it with a derivation of its own."""
+        found = self.found
+        fixed = self.constant("request_fixed_s")
+        steps = (1.0 - 1.0 / found.batch) * found.step_s * (self.chunks + 0.5)
+        queue = self._queue(value - fixed.value - found.prefill_s - steps)
+        whole = Derivation(
+            figure="ttft_s",
+            formula="request_fixed_s + prefill_s + (1 - 1 / batch) * step_s * (chunks + 0.5) + queue_s",
+            terms=(
+                fixed, self._plain("prefill_s", found.prefill_s, "s"), self._batch(),
+                self._plain("step_s", found.step_s, "s"), self._chunks(), self._plain("queue_s", queue.value, "s"),
+            ),
+            value=value,
+            unit="s",
+        )  # fmt: skip
+        return [whole, queue]
+
+    def _queue(self, value: float) -> Derivation:
+        """Poisson arrivals: M/D/1. A closed loop: the other clients' prompts that start together. A closed loop
+        with more requests than run at once waits outside: what is left of the round trip."""
+        found, point = self.found, self.point
+        share = self._plain("prompt_share_s", found.prompt_share_s, "s")
+        rate = self._plain("request_rate", found.request_rate_per_s, "1/s", BY_LOAD)
+        flight = self._plain("in_flight", found.requests_in_flight, "request", BY_LOAD)
+        terms: tuple[Term, ...]
+        if point.load == "rate":
+            used = f"min(request_rate * prompt_share_s, {BUSIEST})"
+            formula = f"prompt_share_s * {used} / (2 * (1 - {used}))"
+            terms = (share, rate)
+        elif found.batch_limit == "offered_load":
+            formula = "synchrony_fraction * prompt_share_s / 2 * max(in_flight - 1, 0)"
+            terms = (self.constant("synchrony_fraction"), share, flight)
+        else:
+            own = found.requests_in_flight / found.request_rate_per_s - value
+            formula = "in_flight / request_rate - own_s"
+            terms = (flight, rate, self._plain("own_s", own, "s", "the request's own prompt and decoding"))
+        return Derivation(figure="queue_s", formula=formula, terms=terms, value=value, unit="s")
 
     def _output(self, replicas: int) -> Derivation:
         found = self.found
@@ -140,8 +328,10 @@ class _Speed:
             figure="output_tokens_per_s",
             formula="request_rate * output_tokens * replicas",
             terms=(
-                Term(symbol="request_rate", value=found.request_rate_per_s, unit="1/s"),
-                Term(symbol="output_tokens", value=self.point.output_tokens, unit="token"),
+                Term(symbol="request_rate", value=found.request_rate_per_s, unit="1/s", source=BY_LOAD),
+                Term(
+                    symbol="output_tokens", value=self.point.output_tokens, unit="token", source="as entered"
+                ),
                 Term(symbol="replicas", value=replicas, unit="1"),
             ),
             value=found.output_tokens_per_s.value * replicas,

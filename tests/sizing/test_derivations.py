@@ -11,13 +11,18 @@ from typing import Any
 import pytest
 
 from planner.sizing.compare import one_candidate
+from planner.sizing.options import altered
+from planner.sizing.placing import Placement
 from planner.sizing.quantities import Derivation
 from planner.sizing.results import Candidate
+from planner.sizing.serving import operate
+from planner.sizing.speed_derivations import derive
 from planner.sizing.weighing import placed
 from planner.sizing.workload import (
     BatchWorkload,
     ModelReference,
     RuntimeChoice,
+    RuntimeOptions,
     ServingWorkload,
     Targets,
     WeightsFormat,
@@ -127,3 +132,42 @@ def test_constants_in_a_formula_name_their_origin() -> None:
     fractions = [term for term in derivation.terms if term.symbol.endswith("_fraction")]
     assert len(fractions) == 2
     assert all(term.source for term in fractions)
+
+
+GIVEN = {"prompt_tokens", "output_tokens", "replicas", "machines", "billed", "minor_units"}
+"""The user's own numbers, counts that the row shows, and units."""
+
+
+@pytest.mark.parametrize("case", ["dense", "rate", "tensor parallel", "experts", "llama.cpp", "batch"])
+def test_every_number_of_speed_has_a_source_or_a_derivation_of_its_own(case: str) -> None:
+    derivations = explained(case).derivations
+    speed = ("tpot_s", "ttft_s", "step_s", "memory_s", "compute_s", "link_s", "overhead_s", "prefill_s",
+             "prompt_share_s", "prompt_work_s", "queue_s", "output_tokens_per_s")  # fmt: skip
+    assert set(speed) - {"ttft_s", "queue_s"} <= set(derivations)
+    for figure in speed:
+        if figure not in derivations:
+            assert case == "batch"
+            continue
+        for term in derivations[figure].terms:
+            own = derivations.get(term.symbol)
+            assert term.source or own or term.symbol in GIVEN, f"{figure}: {term.symbol}"
+            if own is not None:
+                assert own.value == pytest.approx(term.value, rel=1e-9), f"{figure}: {term.symbol}"
+
+
+def test_a_closed_loop_that_waits_outside_says_how_long() -> None:
+    workload = ServingWorkload(
+        model=ModelReference(id="meta-llama/Llama-3.1-8B-Instruct"),
+        targets=LOOSE,
+        runtime=RuntimeChoice(options=RuntimeOptions(max_num_seqs=4)),
+    )
+    made = setting(workload, [Row()])
+    (placement,) = placed(made)
+    assert isinstance(placement, Placement)
+    point = altered(placement.point, load="concurrency", load_value=40.0)
+    (found,) = operate([point], made.constants)
+    derived = derive(point, found, 1, made.constants, placement.machine.device)
+    assert found.batch_limit == "batch_cap"
+    assert derived["queue_s"].value > 0
+    for derivation in derived.values():
+        assert evaluated(derivation) == pytest.approx(derivation.value, rel=1e-6), derivation.figure
