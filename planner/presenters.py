@@ -289,6 +289,11 @@ class Answer:
         return wording.listed([name, wording.word("kind", self.comparison.kind)])
 
     @property
+    def has_crossed(self) -> bool:
+        """Whether a row has a figure that meets its target while the range does not."""
+        return any(row.crossed for row in self.rows)
+
+    @property
     def rejected_total(self) -> int:
         return sum(self.comparison.rejected_counts.values())
 

@@ -216,10 +216,10 @@ def test_an_incomplete_total_makes_every_amount_of_it_at_least(client: Client) -
 
 
 def test_the_rule_of_the_order_stands_at_the_table(client: Client) -> None:
-    assert "within 2 % of each other count as equal" in client.get(WORKBENCH).content.decode()
+    assert "totals within 2 % count as equal" in client.get(WORKBENCH).content.decode()
     sorted_page = client.get(WORKBENCH, {"sort": "tpot"}).content.decode()
     assert "In the order of the column chosen." in sorted_page
-    assert "within 2 % of each other" not in sorted_page.replace("First of those within 2 %", "")
+    assert "totals within 2 % count" not in sorted_page
 
 
 def test_a_rate_wins_and_its_concurrency_is_told(client: Client) -> None:
