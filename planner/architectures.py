@@ -14,6 +14,7 @@ from django.conf import settings
 from pydantic import ConfigDict
 
 from planner import hub
+from planner.model_facts import as_published
 from planner.model_names import Spellings
 from planner.models import HubConfig
 from planner.sizing import checkpoint_headers, config_reader
@@ -213,7 +214,7 @@ def resolve_name(name: str) -> Architecture:
         raise UnknownModel(name)
     if entry.architecture is None or entry.not_sized is not None:
         raise NotSized(entry.id, entry.not_sized or entry.attention_kind)
-    return entry.architecture
+    return entry.architecture if name == entry.id else as_published(entry.architecture, name.strip())
 
 
 def _words(text: str) -> list[str]:

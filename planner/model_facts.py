@@ -109,12 +109,14 @@ STORED: tuple[tuple[str, str], ...] = (
 """The format a checkpoint of that name is published in; 16 bits where no pattern is found."""
 
 KEPT: tuple[tuple[str, tuple[Group, ...], float | None], ...] = (
+    (r"Llama-3\.1-405B(-Instruct)?-FP8$", ("attention",), None),
     (r"Gemma-4-26B-A4B-NVFP4", ("attention", "mlp"), None),
     (r"(Gemma-4-31B-IT|MiniMax-M2\.[57])-NVFP4", ("attention",), None),
     (r"Kimi-K2\.\d(?!.*NVFP4)", ("attention", "mlp"), 4 + 16 / 32),
 )
 """What published checkpoints leave at 16 bits, and bits of odd group sizes: read off their packed counts, and
-off the config of Kimi-K2.5 (experts only, symmetric groups of 32)."""
+off the config of Kimi-K2.5 (experts only, symmetric groups of 32). Meta's FP8 checkpoints quantise the MLP alone
+(model card of Llama 3.1)."""
 
 COLUMNS = {
     "layers": "num_hidden_layers", "hidden": "hidden_size", "intermediate": "intermediate_size",
@@ -131,6 +133,16 @@ SEARCHED = ("GQA (NAS: kv heads vary by layer, some layers without attention)",)
 """Kinds of the table that are plain attention in the layers that have any."""
 FORMATS_NOT_KNOWN: tuple[tuple[str, str], ...] = ((r"bitnet", "ternary weights"),)
 """Models of a covered kind whose only published format is none of ours."""
+
+
+def as_published(arch: Architecture, name: str) -> Architecture:
+    """The model as the checkpoint of this name stores it, where its producer leaves more at 16 bits than usual."""
+    for pattern, kept, bits in KEPT:
+        if re.search(pattern, name):
+            return arch.model_copy(
+                update={"stored_format": stored_format(name), "stored_kept": kept, "stored_linear_bits": bits}
+            )
+    return arch
 
 
 def config_of(row: dict[str, str]) -> dict[str, Any]:

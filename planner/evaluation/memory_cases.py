@@ -188,10 +188,12 @@ def _architecture(inputs: Mapping[str, str], *, any_format: bool = False) -> Arc
     entry = architectures.find(name) if name else None
     if entry is None:
         raise Unsupported(f"model: {inputs.get('model') or name or 'not named'}")
-    if any_format and entry.architecture is not None and entry.architecture.layers:
+    if any_format and entry.architecture is not None:
         return entry.architecture
     try:
-        return architectures.resolve_name(entry.id)
+        stored = inputs.get("model", "")
+        same = architectures.find(stored) if stored else None
+        return architectures.resolve_name(stored if same is not None and same.id == entry.id else entry.id)
     except NotSized as unknown:
         raise Unsupported(str(unknown)) from unknown
 

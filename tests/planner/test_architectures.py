@@ -14,6 +14,8 @@ from planner.architectures import UnknownModel, entries, find, resolve, resolve_
 from planner.management.commands import make_model_seeds
 from planner.sizing.architecture import NotSized, parameter_count, tensors
 from planner.sizing.config_reader import ConfigError
+from planner.sizing.devices import Layout
+from planner.sizing.weights import footprint
 from planner.sizing.workload import ModelReference
 
 HEAD_TWICE = "the checkpoint stores the tied head a second time"
@@ -234,3 +236,16 @@ def test_packed_counts_show_which_groups_a_checkpoint_leaves_alone(name: str, sc
         for tensor in tensors(arch)
     )
     assert packed == pytest.approx(arch.parameters_published, rel=0.005)
+
+
+def test_a_checkpoint_is_what_its_producer_left_at_16_bits() -> None:
+    plain = resolve_name("meta-llama/Meta-Llama-3.1-405B")
+    quantised = resolve_name("meta-llama/Llama-3.1-405B-Instruct-FP8")
+    assert quantised.stored_format == "fp8"
+    assert quantised.stored_kept == ("attention",)
+    eight = Layout(tp=8)
+    more = footprint(quantised, "fp8", eight).resident_bytes - footprint(plain, "fp8", eight).resident_bytes
+    attention = 126 * 2 * (16_384 * 16_384 + 16_384 * 1024)
+    assert more == pytest.approx(attention / 8, rel=0.01)
+    # vLLM printed 57.752 GiB for each of eight cards.
+    assert footprint(quantised, "fp8", eight).resident_bytes / 2**30 == pytest.approx(57.752, rel=0.03)
