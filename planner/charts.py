@@ -329,11 +329,52 @@ def _scatter_svg(chart: Chart) -> str:
     )
     for series in chart.series:
         parts.extend(_mark(series.role, across.at(point.x), up.at(point.y), point) for point in series.points)
-    for point, label in zip(frontier, _labels(frontier), strict=True):
-        if label:
-            parts.append(_text(across.at(point.x) + 7, up.at(point.y) - 6, label, ink="ink"))
+    dots = [(across.at(point.x), up.at(point.y)) for point in points]
+    wanted = [
+        (across.at(point.x), up.at(point.y), label)
+        for point, label in zip(frontier, _labels(frontier), strict=True)
+        if label
+    ]
+    for x, y, anchor, label in _placed(wanted, dots):
+        parts.append(_text(x, y, label, anchor=anchor, ink="ink"))
     parts.append("</svg>")
     return "".join(parts)
+
+
+CHARACTER, LINE = 6.4, 13.0
+"""Width of a character and height of a line of the labels, at most, in the drawing's own units."""
+
+
+def _placed(
+    wanted: list[tuple[float, float, str]], dots: list[tuple[float, float]]
+) -> list[tuple[float, float, str, str]]:
+    """Where each label is free of all others and of the dots: above right of its point, else below left, step by
+    step further away; a label without room is left out."""
+    taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in dots]
+    found = []
+    for x, y, label in wanted:
+        width = CHARACTER * len(label)
+        for away in (6.0, 19.0, 32.0, 45.0):
+            above = (x + 6, y - away - LINE + 3, x + 6 + width, y - away + 3)
+            below = (x - 6 - width, y + away, x - 6, y + away + LINE)
+            free = [box for box in (above, below) if _is_free(box, taken)]
+            if free:
+                taken.append(free[0])
+                is_above = free[0] is above
+                found.append(
+                    (x + 6, y - away, "start", label)
+                    if is_above
+                    else (x - 6, y + away + LINE - 3, "end", label)
+                )
+                break
+    return found
+
+
+def _is_free(box: tuple[float, float, float, float], taken: list[tuple[float, float, float, float]]) -> bool:
+    left, top, right, bottom = box
+    if left < LEFT or top < 0 or right > WIDTH or bottom > HEIGHT - BOTTOM:
+        return False
+    return not any(left < t[2] and right > t[0] and top < t[3] and bottom > t[1] for t in taken)
 
 
 def _mark(role: Role, x: float, y: float, point: Point) -> str:

@@ -60,16 +60,6 @@
     const data = figure.data.map(function (trace) {
       const role = trace.meta.role;
       if (role === "frontier") {
-        if (!narrow) {
-          trace.text.forEach(function (text, index) {
-            if (!text) { return; }
-            annotations.push({
-              x: place(layout.xaxis, trace.x[index]), y: place(layout.yaxis, trace.y[index]), text: text, showarrow: false,
-              xanchor: "left", yanchor: "bottom", xshift: 3, yshift: 3, borderpad: 1, bgcolor: c.paper, opacity: 0.92,
-              font: Object.assign({}, font, { color: c.ink }),
-            });
-          });
-        }
         return Object.assign({}, trace, { mode: "lines", line: { shape: "hv", color: c.accent, width: 1.4 } });
       }
       return Object.assign({}, trace, { marker: marks[role](c) });
@@ -89,6 +79,53 @@
     };
   }
 
+  // Names along the frontier, where they are free of each other and of the dots: above right, else below left.
+  function named(described, made, drawing) {
+    const full = drawing._fullLayout;
+    const frontier = described.data.find(function (trace) { return trace.meta.role === "frontier"; });
+    if (!frontier || !full || drawing.clientWidth < 520) { return []; }
+    const at = function (x, y) {
+      return { x: full.xaxis.d2p(x), y: full.yaxis.d2p(y) };
+    };
+    const taken = [];
+    for (const trace of described.data) {
+      if (trace === frontier) { continue; }
+      trace.x.forEach(function (x, index) {
+        const p = at(x, trace.y[index]);
+        taken.push([p.x - 4, p.y - 4, p.x + 4, p.y + 4]);
+      });
+    }
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = "12px " + made.layout.font.family;
+    const free = function (box) {
+      return box[0] >= 0 && box[1] >= 0 && box[2] <= full.xaxis._length + 64 && !taken.some(function (other) {
+        return box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1];
+      });
+    };
+    const placed = [];
+    frontier.text.forEach(function (text, index) {
+      if (!text) { return; }
+      const p = at(frontier.x[index], frontier.y[index]);
+      const width = pen.measureText(text).width + 4;
+      const tries = [];
+      for (const away of [5, 18, 31, 44]) {
+        tries.push([p.x + 5, p.y - away - 14, "left", 5, -away - 7], [p.x - 5 - width, p.y + away, "right", -5, away + 7]);
+      }
+      for (const one of tries) {
+        const box = [one[0], one[1], one[0] + width, one[1] + 14];
+        if (!free(box)) { continue; }
+        taken.push(box);
+        placed.push({
+          x: place(described.layout.xaxis, frontier.x[index]), y: place(described.layout.yaxis, frontier.y[index]), text: text,
+          showarrow: false, xanchor: one[2], yanchor: "middle", xshift: one[3], yshift: -one[4], borderpad: 0,
+          font: Object.assign({}, made.layout.font, { color: colours(drawing).ink }),
+        });
+        break;
+      }
+    });
+    return placed;
+  }
+
   function draw(figure) {
     const source = document.getElementById(figure.dataset.chart);
     const drawing = figure.querySelector(".drawing");
@@ -98,7 +135,10 @@
       if (!drawing.isConnected) { return; }
       const made = themed(described, drawing);
       if (!drawing.classList.contains("js-plotly-plot")) { drawing.replaceChildren(); }
-      window.Plotly.react(drawing, made.data, made.layout, made.config);
+      window.Plotly.react(drawing, made.data, made.layout, made.config).then(function () {
+        const names = named(described, made, drawing);
+        if (names.length) { window.Plotly.relayout(drawing, { annotations: made.layout.annotations.concat(names) }); }
+      });
       drawing.removeAllListeners && drawing.removeAllListeners("plotly_click");
       drawing.on("plotly_click", function (event) {
         const id = event.points[0] && event.points[0].customdata;

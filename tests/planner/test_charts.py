@@ -94,3 +94,24 @@ def test_the_screen_s_figure_is_plain_json_without_markup(comparison: Comparison
     text = json.dumps(charts.plotly(chart))
     assert "<a" not in text
     assert sum(len(trace["x"]) for trace in json.loads(text)["data"][:-1]) == len(chart.points)
+
+
+def test_labels_of_the_frontier_never_touch_each_other_or_a_dot() -> None:
+    wanted = [
+        (200.0, 100.0, "A100-PCIe-40GB"),
+        (222.0, 102.0, "A10"),
+        (245.0, 104.0, "RTXPRO6000"),
+        (250.0, 140.0, "GH200"),
+    ]
+    dots = [(x, y) for x, y, _label in wanted] + [(240.0, 92.0)]
+    placed = charts._placed(wanted, dots)
+    assert {label for *_place, label in placed} == {label for *_point, label in wanted}
+    boxes = []
+    for x, y, anchor, label in placed:
+        width = charts.CHARACTER * len(label)
+        left = x if anchor == "start" else x - width
+        boxes.append((left, y - 10, left + width, y + 3))
+    for index, (left, top, right, bottom) in enumerate(boxes):
+        assert not any(left < x < right and top < y < bottom for x, y in dots)
+        for other in boxes[index + 1 :]:
+            assert right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top
