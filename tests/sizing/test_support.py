@@ -82,6 +82,21 @@ def test_a_version_older_than_the_format_or_the_model_is_refused() -> None:
     assert rule("vllm", H100, "bf16", version="0.6.3", arch="Qwen/Qwen3-8B") == "model_needs_newer_version"
 
 
+@pytest.mark.parametrize(
+    ("arch", "before", "since"),
+    [
+        ("meta-llama/Llama-4-Scout-17B-16E-Instruct", "0.8.2", "0.8.3"),
+        ("Qwen/Qwen3-Next-80B-A3B-Instruct", "0.10.1", "0.10.2"),
+        ("deepseek-ai/DeepSeek-V3.2", "0.10.2", "0.11.0"),
+        ("moonshotai/Kimi-Linear-48B-A3B-Instruct", "0.11.0", "0.11.1"),
+        ("meta-llama/Llama-3.2-11B-Vision-Instruct", "0.6.1", "0.6.2"),
+    ],
+)
+def test_kinds_of_models_run_from_the_version_that_brought_them(arch: str, before: str, since: str) -> None:
+    assert rule("vllm", H100, "bf16", version=before, arch=arch) == "model_needs_newer_version"
+    assert rule("vllm", H100, "bf16", version=since, arch=arch) is None
+
+
 def test_every_rule_names_its_source() -> None:
     assert all(len(one.source) > 10 for one in RULES)
 
