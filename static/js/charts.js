@@ -56,7 +56,10 @@
       shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, y0: target.target, y1: target.target, line: { color: c["ink-2"], width: 1, dash: "4px,3px" } });
       annotations.push({ xref: "paper", x: 1, xanchor: "right", y: y, yanchor: "bottom", text: target.target_label, showarrow: false, font: font });
     }
-    const across = narrow && layout.xaxis.type === "log" ? { dtick: 1 } : {};
+    // 1, 2 and 5 of each decade; only whole decades where there is little room and more than one of them.
+    const amounts = figure.data.flatMap(function (trace) { return trace.x; });
+    const decades = Math.log10(Math.max.apply(null, amounts) / Math.min.apply(null, amounts));
+    const across = layout.xaxis.type === "log" ? { dtick: narrow && decades > 1.2 ? 1 : "D2" } : {};
     const data = figure.data.map(function (trace) {
       const role = trace.meta.role;
       if (role === "frontier") {
