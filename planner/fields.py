@@ -266,6 +266,11 @@ class NamesField(SheetField):
     def _nearest(self, name: str, folded: dict[str, str]) -> list[str]:
         """Known names that begin with this one, else those spelled almost like it."""
         key = name.casefold()
+        if self.members is not None:
+            heads = {
+                known.partition("-")[0]: canonical.partition("-")[0] for known, canonical in folded.items()
+            }
+            folded = heads | folded
         begin = [known for known in folded if known.startswith(key)] if len(key) > 1 else []
         near = begin or difflib.get_close_matches(key, folded, n=NEAREST_MAXIMUM, cutoff=0.7)
         return [folded[known] for known in near[:NEAREST_MAXIMUM]]

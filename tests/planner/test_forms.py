@@ -248,6 +248,11 @@ def test_the_nearest_names_are_one_click_away() -> None:
     assert form["include"].nearest == [("H100-SXM5", "users=9&regions=Tokio&include=L40S,H100-SXM5")]
     assert form["regions"].nearest[0] == ("Tokyo", "users=9&regions=Tokyo&include=L40S,H10O-SXM5")
     assert form["users"].nearest == []
+    family = form_of("include=H10O", choices=choices)
+    assert not family.is_valid()
+    assert family["include"].nearest == [("H100", "include=H100")]
+    again = form_of("include=H100", choices=choices)
+    assert again.is_valid(), again.errors
 
 
 def test_every_control_names_its_message() -> None:
