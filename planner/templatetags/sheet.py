@@ -8,6 +8,9 @@ from typing import Any
 
 from django import template
 from django.http import QueryDict
+from django.urls import reverse
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
 
 from planner import figures, wording
 from planner.columns import Column
@@ -84,3 +87,17 @@ def own_columns(columns: Iterable[Column]) -> list[Column]:
 def with_links(columns: Iterable[Column], links: list[dict[str, str]]) -> list[tuple[Column, dict[str, str]]]:
     by_key = {link["key"]: link for link in links}
     return [(column, by_key[column.key]) for column in own_columns(columns)]
+
+
+DOCUMENTS = (("docs/methods-memory.md", "memory"), ("docs/methods.md", "speed"))
+
+
+@register.filter
+def source(text: object) -> SafeString:
+    """A source as it is named, with a link where it is one of our own documents."""
+    written: str = conditional_escape(text)
+    for name, subject in DOCUMENTS:
+        if name in written:
+            link = format_html('<a href="{}">{}</a>', reverse("planner:methods", args=[subject]), name)
+            written = written.replace(name, link)
+    return mark_safe(written)  # noqa: S308  # nosec B308 B703

@@ -222,6 +222,14 @@ def test_the_rule_of_the_order_stands_at_the_table(client: Client) -> None:
     assert "totals within 2 % count" not in sorted_page
 
 
+def test_a_source_in_our_own_documents_can_be_followed(client: Client) -> None:
+    page = client.get(WORKBENCH).content.decode()
+    assert '<a href="/methods/speed/">docs/methods.md</a>' in page
+    assert "How speed is predicted" in client.get("/methods/speed/").content.decode()
+    assert "How memory is predicted" in client.get("/methods/memory/").content.decode()
+    assert client.get("/methods/other/").status_code == 404
+
+
 def test_a_rate_wins_and_its_concurrency_is_told(client: Client) -> None:
     page = client.get(WORKBENCH, {"rate": "2", "users": "6"}).content.decode()
     assert "At 2.00 requests per second this machine holds" in page

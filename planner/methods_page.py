@@ -1,0 +1,32 @@
+"""The methods as they are documented, for the reader who follows a source named beside a figure."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_safe
+
+DOCUMENTS: dict[str, tuple[str, str | Promise]] = {
+    "speed": ("methods.md", _("How speed is predicted")),
+    "memory": ("methods-memory.md", _("How memory is predicted")),
+}
+
+
+@cache
+def _text(name: str) -> str:
+    return (Path(settings.BASE_DIR) / "docs" / name).read_text(encoding="utf-8")
+
+
+@require_safe
+def methods(request: HttpRequest, subject: str) -> HttpResponse:
+    if subject not in DOCUMENTS:
+        raise Http404
+    name, title = DOCUMENTS[subject]
+    others = [(key, words) for key, (_name, words) in DOCUMENTS.items() if key != subject]
+    return render(request, "planner/methods.html", {"title": title, "text": _text(name), "others": others})
