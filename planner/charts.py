@@ -335,8 +335,8 @@ def _scatter_svg(chart: Chart) -> str:
         for point, label in zip(frontier, _labels(frontier), strict=True)
         if label
     ]
-    for x, y, anchor, label in _placed(wanted, dots):
-        parts.append(_text(x, y, label, anchor=anchor, ink="ink"))
+    for left, base, anchor, label in _placed(wanted, dots):
+        parts.append(_text(left, base, label, anchor=anchor, ink="ink"))
     parts.append("</svg>")
     return "".join(parts)
 

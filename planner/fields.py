@@ -75,7 +75,7 @@ class SheetBoundField(BoundField):
         for error in self.form.errors.as_data()[self.name]:
             params = error.params or {}
             for name in params.get("nearest", ()):
-                query = self.form.query_string(
+                query = self.form.query_string(  # type: ignore[attr-defined]
                     **{self.html_name: self._with(params.get("text", ""), name)}, page=None
                 )
                 found.append((name, query))
@@ -84,7 +84,7 @@ class SheetBoundField(BoundField):
     def _with(self, refused: str, name: str) -> str:
         if not isinstance(self.field, NamesField):
             return name
-        typed = names_of(self.form.data.getlist(self.html_name))
+        typed = names_of(self.form.data.getlist(self.html_name))  # type: ignore[attr-defined]
         return ",".join(dict.fromkeys(name if each == refused else each for each in typed))
 
     def build_widget_attrs(self, attrs: dict[str, Any], widget: forms.Widget | None = None) -> dict[str, Any]:

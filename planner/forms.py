@@ -231,7 +231,7 @@ class WorkbenchForm(forms.Form):
             else:
                 data.setlist(key, [default] if default else [])
         if "users" not in given and given.get("users_peak", "").strip():
-            data["users"] = _average_below(data["users_peak"], data["users"])
+            data["users"] = _average_below(str(data["users_peak"]), str(data["users"]))
         return cls(data, at=at, choices=choices)
 
     def __init__(

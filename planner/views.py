@@ -248,14 +248,11 @@ def _toggles(form: WorkbenchForm) -> list[dict[str, Any]]:
         ("age", _("prices of the last 180 days"), FRESH_DAYS, form.data.get("age") == FRESH_DAYS),
         ("gpus", _("single-GPU machines"), "1", form.data.get("gpus") == "1"),
     )
-    return [
-        {
-            "label": label,
-            "is_on": is_on,
-            "query": form.query_string(page=None, **{name: None if is_on else value}),
-        }
-        for name, label, value, is_on in on_off
-    ]
+    found = []
+    for name, label, value, is_on in on_off:
+        changed: dict[str, Any] = {"page": None, name: None if is_on else value}
+        found.append({"label": label, "is_on": is_on, "query": form.query_string(**changed)})
+    return found
 
 
 def _sorted_link(form: WorkbenchForm, column: columns.Column, now: str) -> dict[str, str]:

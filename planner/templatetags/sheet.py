@@ -93,7 +93,7 @@ DOCUMENTS = (("docs/methods-memory.md", "memory"), ("docs/methods.md", "speed"))
 
 
 @register.filter
-def source(text: object) -> SafeString:
+def source(text: str) -> SafeString:
     """A source as it is named, with a link where it is one of our own documents."""
     written: str = conditional_escape(text)
     for name, subject in DOCUMENTS:
