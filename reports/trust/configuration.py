@@ -39,6 +39,7 @@ def write(
             "link": world.link_to_revoke.pk,
             "offer": _an_offer(),
             "accelerator": "H100-SXM5",
+            "subject": "speed",
             "source": "azure",
             "schema": "workload",
             "one": "1",

@@ -25,7 +25,8 @@ def row(path: str, allow: list[str] | str, method: str = "GET", **more: Any) -> 
 def public() -> Iterable[Row]:
     """Pages and answers for everybody."""
     for path in (
-        "/", "/components/", "/workbench/", "/workbench/models/", "/workbench/chart/", "/workbench/candidate/{offer}/",
+        "/", "/components/", "/methods/{subject}/", "/workbench/", "/workbench/models/", "/workbench/chart/",
+        "/workbench/candidate/{offer}/", "/accelerators/{accelerator}/support/",
         "/healthz", "/catalog/accelerators/", "/catalog/accelerators/{accelerator}/", "/catalog/offers/",
         "/catalog/offers/{offer}/", "/catalog/sources/", "/catalog/sources/{source}/", "/api/v1/models",
         "/api/v1/prices", "/api/v1/openapi.json", "/api/v1/schema/{schema}", "/plans/draft/export.{csv}",
