@@ -9,7 +9,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from catalog.management.commands import load_seeds as load_seeds_command
 from catalog.models import CatalogVersion, MachineType, Offer, Price
 from catalog.seed_loading import SeedReport, load_seeds
 from catalog.seed_making.twins import plain_name
+from catalog.tasks import load_price_lists
 from planner import market
 from tests.factories import AT
 
@@ -77,8 +78,8 @@ def test_a_machine_without_a_gpu_is_listed_and_never_in_the_market(whole_catalog
     assert (offer.not_comparable, offer.gpu_count, offer.vcpu, offer.ram_gib) == (
         "no_accelerator",
         0,
-        32,
-        128,
+        Decimal(32),
+        Decimal(128),
     )
     assert offer.current_price is not None
     assert (str(offer.current_price.observed_on), offer.confirmed_on) == (
@@ -95,16 +96,21 @@ def test_a_machine_without_a_gpu_is_listed_and_never_in_the_market(whole_catalog
 
 def test_sizes_tell_processor_disk_network_and_fabric(whole_catalog: SeedReport) -> None:
     aws = MachineType.objects.get(provider="aws", sku="p5.48xlarge")
-    assert (aws.kind, aws.vcpu, aws.ram_gib, aws.clock_ghz) == ("gpu", 192, 2048, Decimal("3.60"))
+    assert (aws.kind, aws.vcpu, aws.ram_gib, aws.clock_ghz) == (
+        "gpu",
+        Decimal(192),
+        Decimal(2048),
+        Decimal("3.60"),
+    )
     assert (aws.fabric, aws.network) == ("EFA, 32 interfaces", "3200 Gigabit")
     azure = MachineType.objects.get(provider="azure", sku="Standard_D32_v3")
-    assert (azure.cpu, azure.disk_gib) == ("Intel Xeon Scalable 1st gen (Skylake-SP)", 819)
+    assert (azure.cpu, azure.disk_gib) == ("Intel Xeon Scalable 1st gen (Skylake-SP)", Decimal(819))
     assert MachineType.objects.get(provider="azure", sku="Standard_ND96isr_H100_v5").fabric.startswith(
         "InfiniBand"
     )
     assert not MachineType.objects.get(provider="azure", sku="Standard_NC24ads_A100_v4").fabric
     constrained = MachineType.objects.get(provider="azure", sku="Standard_E96-24ads_v5")
-    assert (constrained.vcpu, constrained.ram_gib) == (24, 672)
+    assert (constrained.vcpu, constrained.ram_gib) == (Decimal(24), Decimal(672))
     assert MachineType.objects.get(provider="azure", sku="Dasv4_Type1").kind == "host"
 
 
@@ -191,15 +197,20 @@ def test_the_long_lists_are_left_to_the_worker_and_loaded_at_once_without_one(
 ) -> None:
     CatalogVersion.objects.update(machines_sha256="")
     asked: list[str] = []
-    monkeypatch.setattr(load_seeds_command.load_price_lists, "delay", lambda: asked.append("later"))
-    monkeypatch.setattr(load_seeds_command, "load_machines", lambda at: asked.append("now") or SeedReport())
+
+    def load_now(at: datetime) -> SeedReport:
+        asked.append("now")
+        return SeedReport()
+
+    monkeypatch.setattr(load_price_lists, "delay", lambda: asked.append("later"))
+    monkeypatch.setattr(load_seeds_command, "load_machines", load_now)
     call_command("load_seeds", machines_later=True)
     assert asked == ["later"]
 
     def no_broker() -> None:
         raise OperationalError("nobody there")
 
-    monkeypatch.setattr(load_seeds_command.load_price_lists, "delay", no_broker)
+    monkeypatch.setattr(load_price_lists, "delay", no_broker)
     call_command("load_seeds", machines_later=True)
     assert asked == ["later", "now"]
 

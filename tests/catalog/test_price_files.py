@@ -44,7 +44,7 @@ def test_a_file_becomes_offers_with_their_source_and_day_and_once_only(tmp_path:
         "H100-SXM5",
         8,
         "tk1",
-        1500,
+        Decimal(1500),
     )
     assert offer.current_price is not None
     assert (offer.current_price.amount, offer.current_price.currency) == (Decimal("2850.5"), "JPY")

@@ -87,7 +87,7 @@ def test_one_product_of_two_sources_is_one_offer_with_both_observations(report: 
         provider="hyperstack", accelerator="RTXA6000", gpu_count=1, tier="on_demand"
     )
     offer = card.get()
-    assert (offer.sku, offer.vcpu, offer.ram_gib) == ("A6000", 28, 58)
+    assert (offer.sku, offer.vcpu, offer.ram_gib) == ("A6000", Decimal(28), Decimal(58))
     assert "hyperstack-rtx-a6000-on-demand" in offer.note
     assert offer.spec_source == "tardellirs/gpu-pricing"
     runpod = Offer.objects.current().get(
