@@ -53,6 +53,7 @@ ASSUMPTIONS: dict[str, str | Promise] = {
     "latency_limit_fraction": _("Mean over the 99th percentile of a latency limit"),
     "interruptions_per_hour": _("Interruptions per hour"),
     "hours_lost_per_interruption": _("Hours lost per interruption"),
+    "start_up_hours": _("Start-up counted for each run"),
     "peak_to_average_rate": _("Peak over average load"),
     "exchange_rate": _("Exchange rate"),
 }

@@ -45,6 +45,12 @@ STALE_DAYS = 180
 """A price older than this is marked and never called the cheapest."""
 SECONDS_PER_HOUR = 3600
 SIXTEEN_BITS = {"bf16", "fp16"}
+NO_START_UP = Assumption(
+    name="start_up_hours",
+    value=0,
+    unit="h",
+    source="not counted: fetching the machine, loading the model and starting the engine come on top of each run",
+)
 PER_MILLION_STEP = Decimal("0.0001")
 
 
@@ -402,6 +408,8 @@ def assumptions(
     )
     if workload.interruptible and any(c.offer.tier in bill.INTERRUPTIBLE_TIERS for c in candidates):
         listed += [bill.INTERRUPTIONS_PER_HOUR, bill.HOURS_LOST]
+    if isinstance(workload, BatchWorkload):
+        listed.append(NO_START_UP)
     if isinstance(workload, ServingWorkload) and workload.request_rate_per_s is not None:
         ratio = workload.concurrency.peak / workload.concurrency.average
         listed.append(

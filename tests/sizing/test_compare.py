@@ -486,6 +486,13 @@ def test_more_sequences_serve_more_where_the_engine_s_cap_is_named_and_hardly_wh
     assert twice < 1.1 * now
 
 
+def test_a_job_says_that_its_start_up_is_not_counted() -> None:
+    job = {item.name: item.value for item in compared(BatchWorkload(), Row()).assumptions}
+    served = {item.name for item in compared(ServingWorkload(), Row()).assumptions}
+    assert job["start_up_hours"] == 0
+    assert "start_up_hours" not in served
+
+
 def test_a_batch_job_costs_its_hours_once_for_each_start() -> None:
     workload = BatchWorkload(storage_gb=0, egress_gb_per_month=0)
     candidate = compared(workload, Row(price="3.60")).candidates[0]
