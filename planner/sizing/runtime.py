@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from planner.sizing.devices import Device
@@ -66,8 +66,14 @@ class Runtime(Frozen):
     constants: dict[str, Assumption]
     source: str
 
+    @cached_property
+    def digest(self) -> int:
+        """Hash of what tells one engine from another, its constants too: a fit tries many values of them."""
+        values = tuple((name, constant.value) for name, constant in self.constants.items())
+        return hash((self.name, self.version, self.era, values))
+
     def __hash__(self) -> int:
-        return hash((self.name, self.version, self.era))
+        return self.digest
 
     def constant(self, name: str) -> float:
         """Value of a constant; 0 where this engine has no such buffer."""
