@@ -362,7 +362,7 @@ def rejection_detail(reason_code: str, detail: Mapping[str, Any]) -> str:
         return str(detail["currency"])
     if reason_code in DETAIL_SAYS_NOTHING:
         return ""
-    return ", ".join(f"{_bare(str(key))} {_shown(str(key), value)}" for key, value in detail.items())
+    return listed(f"{_bare(str(key))} {_shown(str(key), value)}" for key, value in detail.items())
 
 
 DETAIL_SAYS_NOTHING = frozenset({"memory", "overload"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+from django.utils import translation
 
 from planner import figures, wording
 from planner.memory_bar import memory_bar
@@ -69,3 +70,9 @@ def test_a_code_without_words_is_shown_rather_than_hidden() -> None:
     assert wording.word("limit", "new_limit") == "new limit"
     assert wording.warning("something_new") == "something new"
     assert wording.change({"change": "something_else", "to": 3}) == "something else: 3"
+
+
+def test_details_are_joined_as_the_reader_s_language_does() -> None:
+    with translation.override("ja"):
+        assert "、" in wording.rejection_detail("other", {"first": 1, "second": 2})
+    assert wording.rejection_detail("other", {"first": 1, "second": 2}) == "first 1, second 2"
