@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -131,6 +135,7 @@ def figures(at: datetime, *, runs: int = 20, large: bool = True, evaluate: bool 
         .run(lambda: _get(fragment, f"{workbench}?egress={next(_lengths)}"), runs * 2)
         .figure("refine fragment, only money or filters changed", 150, 0.95)
     )
+    yield from _catalog_lists(client, runs)
     at_once = _at_once(workbench)
     yield Figure(
         f"refine fragment, {AT_ONCE} at once", 500, percentile(at_once, 0.95), "95% quantile", len(at_once),
@@ -141,6 +146,29 @@ def figures(at: datetime, *, runs: int = 20, large: bool = True, evaluate: bool 
         yield from _large(at, client, workbench, runs)
     if evaluate:
         yield _evaluate()
+
+
+def _catalog_lists(client: Client, runs: int) -> Iterator[Figure]:
+    everything = f"{reverse('catalog:offers')}?kind=all&sort=price"
+    for name, path in (
+        ("offers, all machines by price", everything),
+        ("accelerators", reverse("catalog:accelerators")),
+    ):
+        _get(client, path)
+        yield Taken().run(partial(_get, client, path), runs).figure(f"list of {name}", 100)
+    yield _whole_catalog()
+
+
+def _whole_catalog() -> Figure:
+    """Loads the whole catalog, machines without GPUs too, into a new database of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"MITSUMORI_DATA_DIR": folder}
+        environment.pop("DATABASE_URL", None)
+        program = [sys.executable, str(settings.BASE_DIR / "manage.py")]
+        run = partial(subprocess.run, env=environment, stdout=subprocess.DEVNULL, check=True)
+        run([*program, "migrate", "--verbosity", "0"])  # nosec B603
+        taken = Taken().run(lambda: run([*program, "load_seeds"]))
+    return Figure("loading the whole catalog into SQLite", 30, taken.clock[0] / 1000, "once", 1, "s")
 
 
 def _exports(client: Client, runs: int) -> Iterator[Figure]:

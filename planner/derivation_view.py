@@ -34,9 +34,7 @@ def derivation(key: str, made: Derivation) -> DerivationView:
         title=wording.figure(key if key in wording.FIGURES else made.figure),
         formula=formula,
         result=_measured(made.value, made.unit),
-        terms=tuple(
-            (term.symbol, exact(term.value), term.unit, term.source or "") for term in made.terms
-        ),
+        terms=tuple((term.symbol, exact(term.value), term.unit, term.source or "") for term in made.terms),
     )
 
 

@@ -145,6 +145,16 @@ def staff_only(routes: Iterable[str]) -> Iterable[Row]:
     yield row(
         "/catalog/runs/{one}/decide/", ["staff"], "POST", body={"form": {}}, expect=refused, verify=sources
     )
+    # No price is kept back in the made-up world, so only those who must be refused try to take one.
+    yield row(
+        "/catalog/kept-back/{one}/take/",
+        ["staff"],
+        "POST",
+        body={"form": {}},
+        expect=refused,
+        only=["anonymous", *refused],
+        verify=sources,
+    )
     yield row("/metrics", [])
     yield row("/admin/", ["staff"])
     yield row("/admin/login/", ["staff"], verbs=False)

@@ -7,7 +7,6 @@ import gzip
 import json
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -35,30 +34,23 @@ ROWS_MINIMUM = 68_000
 
 
 @pytest.fixture(scope="module")
-def loaded(django_db_setup: None, django_db_blocker: Any) -> Iterator[tuple[SeedReport, float]]:
-    """The whole catalog, and how long it took the processor to load it."""
+def loaded(django_db_setup: None, django_db_blocker: Any) -> Iterator[SeedReport]:
+    """The whole catalog, loaded once for all tests of this file."""
     with django_db_blocker.unblock(), transaction.atomic():
-        began = time.process_time()
         load_seeds(AT)
-        report = load_machines(AT)
-        yield report, time.process_time() - began
+        yield load_machines(AT)
         transaction.set_rollback(True)
 
 
 @pytest.fixture
-def whole_catalog(loaded: tuple[SeedReport, float], db: None) -> SeedReport:
-    return loaded[0]
+def whole_catalog(loaded: SeedReport, db: None) -> SeedReport:
+    return loaded
 
 
-def test_the_whole_catalog_is_loaded_in_less_than_thirty_seconds(
-    loaded: tuple[SeedReport, float], db: None
-) -> None:
-    report, seconds = loaded
-    assert seconds < 30
-    assert (
-        sum(count for name, count in report.kept.items() if name.startswith("machine prices")) > ROWS_MINIMUM
-    )
-    assert not report.refused
+def test_the_whole_catalog_is_loaded_without_a_refusal(whole_catalog: SeedReport) -> None:
+    kept = whole_catalog.kept.items()
+    assert sum(count for name, count in kept if name.startswith("machine prices")) > ROWS_MINIMUM
+    assert not whole_catalog.refused
 
 
 def test_loading_the_lists_twice_changes_nothing(whole_catalog: SeedReport) -> None:
@@ -124,7 +116,7 @@ def test_each_price_of_the_lists_has_a_source_and_a_day(whole_catalog: SeedRepor
     assert not undated.exists()
 
 
-def test_lists_answer_quickly_at_full_size(
+def test_lists_ask_the_database_a_constant_number_of_times_at_full_size(
     whole_catalog: SeedReport, client: Client, django_assert_max_num_queries: Any
 ) -> None:
     queries = (
@@ -134,14 +126,9 @@ def test_lists_answer_quickly_at_full_size(
     )  # fmt: skip
     for query in queries:
         client.get(f"/catalog/offers/?{query}", headers={"hx-request": "true"})
-        seconds = []
-        for _turn in range(3):
-            began = time.process_time()
-            with django_assert_max_num_queries(9):
-                answer = client.get(f"/catalog/offers/?{query}", headers={"hx-request": "true"})
-            seconds.append(time.process_time() - began)
+        with django_assert_max_num_queries(9):
+            answer = client.get(f"/catalog/offers/?{query}", headers={"hx-request": "true"})
         assert answer.status_code == 200
-        assert min(seconds) < 0.2, (query, seconds)  # 100 ms on an idle machine
 
 
 def test_a_place_finds_regions_of_several_providers_in_either_language(

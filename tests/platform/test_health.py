@@ -64,10 +64,10 @@ def test_a_silent_broker_costs_a_fraction_of_a_second_and_is_asked_once(settings
         settings.CELERY_BROKER_URL = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
         started_s = time.monotonic()
         assert broker.broker_answers() is False
-        assert time.monotonic() - started_s < 1.0
+        assert time.monotonic() - started_s < 1.5
         started_s = time.monotonic()
         assert broker.broker_answers() is False
-        assert time.monotonic() - started_s < 0.05
+        assert time.monotonic() - started_s < 0.5
 
 
 @pytest.mark.broker

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -65,16 +63,6 @@ def many_candidates(comparison: Comparison, count: int) -> Comparison:
 
     candidates = tuple(copy(number) for number in range(1, count + 1))
     return comparison.model_copy(update={"candidates": candidates, "candidates_total": count})
-
-
-def fastest(work: Callable[[], bytes], times: int = 3) -> tuple[bytes, float]:
-    """The result and the least time of a few runs: what the work costs, not what else the machine does."""
-    least_s, made = float("inf"), b""
-    for _number in range(times):
-        started = time.perf_counter()
-        made = work()
-        least_s = min(least_s, time.perf_counter() - started)
-    return made, least_s
 
 
 def draft(comparison: Comparison, title: str = "Draft") -> sheets.Sheet:
