@@ -145,6 +145,7 @@ def staff_only(routes: Iterable[str]) -> Iterable[Row]:
     yield row(
         "/catalog/runs/{one}/decide/", ["staff"], "POST", body={"form": {}}, expect=refused, verify=sources
     )
+    yield row("/catalog/review/", ["staff"], expect=refused)
     # No price is kept back in the made-up world, so only those who must be refused try to take one.
     yield row(
         "/catalog/kept-back/{one}/take/",
