@@ -60,6 +60,14 @@ def provider_rows(rows: Iterable[Row]) -> list[dict[str, Any]]:
     ]
 
 
+REGION_CORRECTIONS = {
+    ("aws", "us-east-1"): {"name": "Northern Virginia (US)"},
+    ("azure", "brazilsoutheast"): {"name": "Brazil Southeast (BR)", "country": "BR"},
+    ("azure", "mexicocentral"): {"name": "Mexico Central (MX)", "country": "MX"},
+}
+"""What the table of regions has wrong: a misspelt state, and two countries that the region's own name contradicts."""
+
+
 def region_rows(rows: Iterable[Row]) -> list[dict[str, Any]]:
     return [
         without_unknowns(
@@ -72,6 +80,7 @@ def region_rows(rows: Iterable[Row]) -> list[dict[str, Any]]:
                 "name_ja": row["name_ja"],
                 "source": row["source"] or "undated",
             }
+            | REGION_CORRECTIONS.get((row["provider_id"], row["region"]), {})
         )
         for row in rows
         if "not a region" not in row["note"]
