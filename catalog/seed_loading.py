@@ -23,7 +23,6 @@ from catalog.models import (
     EgressTier,
     ExchangeRate,
     Offer,
-    PriceUnit,
     Provider,
     Region,
     StoragePrice,
@@ -163,20 +162,6 @@ def _load_offers(report: SeedReport, folder: Path, at: datetime) -> None:
     report.changed["offers"] = (
         done.offers_added + done.offers_corrected + done.prices_added + done.prices_confirmed + dropped
     )
-
-
-def _value_in_dollars(report: SeedReport, at: datetime) -> None:
-    """Sort values of offers that an earlier release loaded, or that a new rate changes."""
-    rates = ExchangeRate.latest(at.date())
-    missing = Offer.objects.filter(
-        usd_per_hour__isnull=True,
-        current_price__unit=PriceUnit.HOUR,
-        current_price__currency__in=("USD", *rates),
-    )
-    if missing.exists():
-        write_dollars(missing, rates)
-    if report.changed["exchange"]:
-        write_dollars(Offer.objects.exclude(current_price__currency="USD"), rates)
 
 
 def _retire_dropped(listed_ids: set[int], at: datetime) -> int:

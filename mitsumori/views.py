@@ -80,7 +80,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
 def _catalog_age_days(at: datetime) -> float | None:
     """Days since prices were last read or loaded; None while there are none."""
     refreshed_at = Refresh.objects.good().aggregate(latest=Max("finished_at"))["latest"]
-    loaded_at = Price.objects.aggregate(latest=Max("recorded_at"))["latest"]
+    # Prices are only ever appended, so the last row is the latest: no look at all of them.
+    loaded_at = Price.objects.order_by("-pk").values_list("recorded_at", flat=True).first()
     known = [moment for moment in (refreshed_at, loaded_at) if moment is not None]
     return round((at - max(known)).total_seconds() / 86400, 3) if known else None
 

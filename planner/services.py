@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Lock
 
-from accounts.models import Team
 from mitsumori import __version__
 from planner import architectures, market, runtimes, speed_constants
 from planner.sizing import compare as core
@@ -91,15 +90,13 @@ def compare(
     at: datetime,
     limit: int = 50,
     offset: int = 0,
-    team: Team | None = None,
     rejected_limit: int | None = REJECTED_SHOWN,
     sort: str | None = None,
 ) -> Comparison:
     """Size the workload on the market of ``at`` and rank what can run it.
 
     ``rejected_limit`` None lists as many rejected offers as any answer may (2,000).
-    ``team`` is whose private offers would be seen beside the public ones. Raises ``UnknownModel``,
-    ``NotSized`` and ``UnknownRuntime`` for what cannot be sized at all.
+    Raises ``UnknownModel``, ``NotSized`` and ``UnknownRuntime`` for what cannot be sized at all.
     """
     setting = _setting(workload, at)
     return core.compare(
@@ -114,7 +111,7 @@ def compare(
 
 
 def candidate(
-    workload: ServingWorkload | BatchWorkload, *, at: datetime, offer_id: int, team: Team | None = None
+    workload: ServingWorkload | BatchWorkload, *, at: datetime, offer_id: int
 ) -> Candidate | Rejection:
     """One offer with the derivation of every figure, or why it is rejected. Raises ``UnknownOffer``."""
     setting = _setting(workload, at)

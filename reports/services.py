@@ -72,20 +72,16 @@ class _Answer:
     comparison_text: str
 
 
-def compute(
-    workloads: Sequence[NamedWorkload], *, priced_at: datetime, at: datetime, team: Team | None = None
-) -> list[_Answer]:
+def compute(workloads: Sequence[NamedWorkload], *, priced_at: datetime, at: datetime) -> list[_Answer]:
     """Every workload's comparison at the prices of ``priced_at``: numbers from a browser are no evidence."""
     if not at - PRICED_AT_MAX_AGE <= priced_at <= at + timedelta(seconds=5):
         raise PricesTooOldError(priced_at)
-    return [_answer(named, answer_of(named, at=priced_at, team=team)) for named in workloads]
+    return [_answer(named, answer_of(named, at=priced_at)) for named in workloads]
 
 
-def answer_of(named: NamedWorkload, *, at: datetime, team: Team | None = None) -> Comparison:
+def answer_of(named: NamedWorkload, *, at: datetime) -> Comparison:
     """The comparison as plans and files keep it: the first candidates, and every rejected offer."""
-    return planner_services.compare(
-        named.workload, at=at, limit=CANDIDATES_KEPT, rejected_limit=None, team=team
-    )
+    return planner_services.compare(named.workload, at=at, limit=CANDIDATES_KEPT, rejected_limit=None)
 
 
 def _answer(named: NamedWorkload, comparison: Comparison) -> _Answer:
@@ -108,7 +104,7 @@ def save_plan(
     at: datetime,
 ) -> PlanVersion:
     """A new plan with its first version."""
-    answers = compute(workloads, priced_at=priced_at, at=at, team=team)
+    answers = compute(workloads, priced_at=priced_at, at=at)
     with transaction.atomic():
         plan = Plan.objects.create(
             team=team, title=words.title, created_by=user, created_at=at, changed_at=at
@@ -127,7 +123,7 @@ def add_version(
     at: datetime,
 ) -> PlanVersion:
     """The next version, computed anew; raises `ConflictError` where ``base_number`` is not the newest now."""
-    answers = compute(workloads, priced_at=priced_at, at=at, team=plan.team)
+    answers = compute(workloads, priced_at=priced_at, at=at)
     with transaction.atomic():
         return _append(_locked(plan, base_number), words, answers, user=user, at=at)
 

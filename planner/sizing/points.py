@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -234,8 +234,3 @@ def serving_point(
         load=load,
         load_value=load_value,
     )
-
-
-def at_load(point: ServingPoint, load: Load, load_value: float) -> ServingPoint:
-    """The same replica under another load."""
-    return replace(point, load=load, load_value=load_value)
