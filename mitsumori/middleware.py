@@ -15,6 +15,7 @@ from django.utils.cache import add_never_cache_headers, patch_vary_headers
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from mitsumori import uploads
 from mitsumori.refusals import refusal
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
@@ -87,7 +88,7 @@ class EarlyRejection:
             return refused
         response = self.get_response(request)
         if response.status_code >= 400 and request.META.get("CONTENT_LENGTH"):
-            discard_body(request)  # a view that refused by other reasons has not read it
+            response = _discarding(request, response)  # a view that refused by other reasons has not read it
         if response.status_code == 405 and not response.streaming and not response.content:
             page = refusal(request, 405, _("This address does not take that kind of request."))
             page.headers["Allow"] = response.headers.get("Allow", "GET")
@@ -125,7 +126,13 @@ class EarlyRejection:
             return None
         if not (length.isascii() and length.isdigit()):
             return refusal(request, 400, _("The size of the request is not a number."))
-        if int(length[:20]) > settings.REQUEST_BODY_MAX_BYTES:
+        size_bytes = int(length[:20])
+        if size_bytes > settings.REQUEST_BODY_MAX_BYTES and not (
+            size_bytes <= settings.REQUEST_FILES_MAX_BYTES
+            and request.method == "POST"
+            and request.content_type == "multipart/form-data"
+            and uploads.limits_bytes(request)
+        ):
             return _discarding(request, _too_large(request))
         return None
 

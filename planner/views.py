@@ -16,10 +16,12 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
+from mitsumori import uploads
 from planner import (
     architectures,
     charts,
     columns,
+    config_files,
     market,
     presenters,
     refusals,
@@ -30,10 +32,9 @@ from planner import (
 )
 from planner.examples import EXAMPLES
 from planner.forms import WorkbenchForm
-from planner.models import PastedConfig
 from planner.options import Choices
-from planner.sizing import config_reader
 from planner.sizing.architecture import ModelError
+from planner.sizing.config_text import ConfigError
 from planner.sizing.offers import Market
 from planner.sizing.results import Candidate
 from planner.sizing.runtime import UnknownRuntime
@@ -45,6 +46,8 @@ CHART_POINTS = 300
 SUGGESTIONS = 12
 FRESH_DAYS = "180"
 TEXT_MAXIMUM = 256 * 1024
+ADDRESS_BYTES_MAXIMUM = 7_500
+"""Servers and the door refuse addresses beyond 8 kB; the host's name and a page's number come on top."""
 UNPROCESSABLE = 422
 
 
@@ -53,6 +56,7 @@ def start(request: HttpRequest) -> HttpResponse:
     return render(request, "planner/start.html", {"examples": EXAMPLES, "form": WorkbenchForm.from_query()})
 
 
+@uploads.takes_files(**{config_files.FIELD: config_files.BYTES_MAXIMUM})
 @require_http_methods(["GET", "HEAD", "POST"])
 def workbench(request: HttpRequest) -> HttpResponse:
     """The whole page, or the answer alone for a form that refines itself; a post leads to its canonical link."""
@@ -115,15 +119,38 @@ def _address(query: str) -> str:
 def _to_canonical(request: HttpRequest, form: WorkbenchForm, at: datetime) -> HttpResponse:
     """A valid form becomes its link; a refused one comes back as it was typed, with its messages."""
     text = request.POST.get("config_text", "")
-    if text.strip():
-        try:
-            kept = _keep_config(text, at)
-        except (ModelError, ValueError) as refused:
-            return _refused(request, form, at, text, model_message(refused))
-        return _see_other(form.query_string(config=kept.digest, model=None, revision=None, without=("page",)))
-    if not form.is_valid():
+    try:
+        given = _given_config(request, text)
+        kept = config_files.keep(given, at) if given.strip() else None
+    except ModelError as refused:
+        return _refused(request, form, at, text, model_message(refused))
+    if kept is not None:
+        query = form.query_string(config=kept.digest, model=None, revision=None, without=("page",))
+    elif form.is_valid():
+        query = form.query_string(without=("page",))
+    else:
         return _refused(request, form, at, "", "")
-    return _see_other(form.query_string(without=("page",)))
+    if len(_address(query)) > ADDRESS_BYTES_MAXIMUM:
+        form.full_clean()
+        form.add_error(
+            None, _("This is too much for one link: name fewer providers, regions or accelerators.")
+        )
+        return _refused(request, form, at, text, "")
+    return _see_other(query)
+
+
+def _given_config(request: HttpRequest, text: str) -> str:
+    """The text that was pasted or the file that was chosen. Raises ``ConfigError`` for both, or too large a file."""
+    upload = uploads.given(request, config_files.FIELD)
+    if upload is None:
+        return text
+    if text.strip():
+        raise ConfigError("config_twice", "a text and a file were given")
+    if upload.is_cut:
+        raise ConfigError("config_too_large", f"the file is larger than {config_files.BYTES_MAXIMUM} bytes")
+    if not upload.data.strip():
+        raise ConfigError("config_empty", "the file is empty")
+    return config_files.text_of(upload.data)
 
 
 def _see_other(query: str) -> HttpResponse:
@@ -139,13 +166,6 @@ def _refused(
     context = _context(form, None, at) | {"config_text": text[:TEXT_MAXIMUM], "config_error": message}
     context["refused_count"] = len(form.errors) + bool(message)
     return render(request, "planner/workbench.html", context, status=UNPROCESSABLE)
-
-
-def _keep_config(text: str, at: datetime) -> PastedConfig:
-    """Read a pasted ``config.json`` fully before it is stored. Raises ``ModelError`` or ``ValueError``."""
-    document = config_reader.parse(text)
-    config_reader.read(document, name="config.json", source="config.json as pasted")
-    return PastedConfig.keep(document, at)
 
 
 def _context(form: WorkbenchForm, answer: dict[str, Any] | None, at: datetime) -> dict[str, Any]:

@@ -21,10 +21,32 @@
     if (event.submitter && event.submitter.name === "paste") { return; }
     const pasted = form.elements.config_text;
     if (pasted && pasted.value.trim()) { return; }
+    const chosen = form.elements.config_file;
+    if (chosen && chosen.files.length) { return; }
     event.preventDefault();
     window.htmx.trigger("#refiner", "refine");
     closeSheet();
   });
+
+  // A chosen file is read at once. It is no change of the workload yet, so nothing else hears of it.
+  function fileChosen(event) {
+    const control = event.target;
+    if (control.id !== "f-config_file") { return; }
+    event.stopPropagation();
+    if (event.type !== "change" || !control.files.length) { return; }
+    const message = document.getElementById("err-config_text");
+    if (control.files[0].size > Number(control.dataset.bytesMaximum)) {
+      const item = document.createElement("li");
+      item.textContent = control.dataset.tooLarge;
+      message.replaceChildren(item);
+      control.setAttribute("aria-invalid", "true");
+      control.value = "";
+      return;
+    }
+    control.form.requestSubmit(control.form.querySelector("button[name=paste]"));
+  }
+  document.addEventListener("input", fileChosen, true);
+  document.addEventListener("change", fileChosen, true);
 
   // A row's link opens its detail in place; a second click folds it again without asking the server.
   document.addEventListener("htmx:configRequest", function (event) {

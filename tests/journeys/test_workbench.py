@@ -191,6 +191,51 @@ def test_a_pasted_config_is_sized(page: Page, catalog: list[Offer]) -> None:
     expect(page.get_by_text("A pasted config.json is used instead of the name.")).to_be_visible()
 
 
+SMALL_LLAMA = (
+    '{"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32,'
+    ' "num_key_value_heads": 8, "intermediate_size": 8192, "vocab_size": 128256, "head_dim": 64}'
+)
+
+
+def test_a_chosen_config_file_is_sized_at_once(page: Page, catalog: list[Offer]) -> None:
+    page.goto("/workbench/")
+    page.get_by_label("At once, peak").fill("12")
+    page.get_by_text("Paste a config.json").click()
+    chosen = page.get_by_label("Or the file itself")
+    chosen.set_input_files({"name": "config.json", "mimeType": "application/json", "buffer": b" " * 70_000})
+    expect(page.locator("#err-config_text")).to_contain_text("larger than 64 kB")
+    expect(page.get_by_label("At once, peak")).to_have_value("12")
+    chosen.set_input_files(
+        {"name": "config.json", "mimeType": "application/json", "buffer": b'{"model_type"'}
+    )
+    expect(page.locator("#err-config_text")).to_contain_text("not valid JSON")
+    expect(page.get_by_label("At once, peak")).to_have_value("12")
+    chosen = page.get_by_label("Or the file itself")
+    chosen.set_input_files(
+        {"name": "config.json", "mimeType": "application/json", "buffer": SMALL_LLAMA.encode()}
+    )
+    expect(page).to_have_url(re.compile(r"config=[0-9a-f]{64}&users_peak=12"))
+    expect(page.locator("#strip")).to_be_visible()
+
+
+def test_a_config_file_is_taken_without_scripts(
+    browser: Browser, live_server: Any, catalog: list[Offer]
+) -> None:
+    context = browser.new_context(java_script_enabled=False, base_url=live_server.url)
+    try:
+        page = context.new_page()
+        page.goto("/workbench/?users_peak=12")
+        page.get_by_text("Paste a config.json").click()
+        page.get_by_label("Or the file itself").set_input_files(
+            {"name": "config.json", "mimeType": "application/json", "buffer": SMALL_LLAMA.encode()}
+        )
+        page.get_by_role("button", name="Read this config.json").click()
+        expect(page).to_have_url(re.compile(r"config=[0-9a-f]{64}&users_peak=12"))
+        expect(page.locator("#strip")).to_be_visible()
+    finally:
+        context.close()
+
+
 def test_on_a_narrow_screen_the_answer_comes_first_and_the_form_in_a_sheet(
     page: Page, catalog: list[Offer]
 ) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+import struct
 from datetime import timedelta
 from typing import Any
 
 import pytest
 import time_machine
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
@@ -137,6 +140,76 @@ def test_a_hostile_config_gets_a_message_and_is_not_kept(client: Client, text: s
     assert "One field is not accepted" in page
     assert "<script>alert(1)" not in page
     assert not PastedConfig.objects.exists()
+
+
+def chosen(data: bytes, name: str = "config.json") -> SimpleUploadedFile:
+    return SimpleUploadedFile(name, data, content_type="application/json")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_a_chosen_config_file_becomes_the_same_link_as_its_text(client: Client, encoding: str) -> None:
+    text = json.dumps(LLAMA)
+    pasted = client.post(WORKBENCH, {"config_text": text, "users": "4"})
+    response = client.post(
+        WORKBENCH, {"config_file": chosen(text.encode(encoding)), "users": "4", "model": "x/y"}
+    )
+    assert response.status_code == 303
+    assert response.headers["Location"] == pasted.headers["Location"]
+
+
+HOSTILE_FILES = {
+    "empty": (b" \n", "This file is empty."),
+    "cut off": (json.dumps(LLAMA).encode()[:80], "not valid JSON"),
+    "Shift_JIS": (json.dumps(LLAMA).replace("llama", "見積表能").encode("shift_jis"), "UTF-8"),
+    "UTF-16 without a mark": (json.dumps(LLAMA).encode("utf-16-le"), "UTF-8"),
+    "zip": (b"PK\x03\x04" + b"\0" * 90, "This file is packed."),
+    "gzip": (gzip.compress(json.dumps(LLAMA).encode()), "This file is packed."),
+    "GGUF": (b"GGUF\x03\0\0\0" + bytes(80), "This file holds weights."),
+    "safetensors": (struct.pack("<Q", 40) + b'{"a":{"dtype":"F32","shape":[1]}}', "This file holds weights."),
+    "picture": (b"\x89PNG\r\n\x1a\n" + bytes(200), "UTF-8"),
+    "deep": (b"[" * 30_000 + b"]" * 30_000, "nested deeper"),
+    "too large": (json.dumps(LLAMA).encode() + b" " * 65_536, "larger than 64 kB"),
+    "not finite": (json.dumps(LLAMA).encode()[:-1] + b', "hidden_size": NaN}', "twice"),
+    "unknown kind": (b'{"model_type": "nobody-knows"}', "nobody-knows"),
+}
+
+
+@pytest.mark.parametrize("label", HOSTILE_FILES)
+def test_a_hostile_config_file_gets_a_message_and_loses_nothing(client: Client, label: str) -> None:
+    data, message = HOSTILE_FILES[label]
+    response = client.post(WORKBENCH, {"users": "7", "config_file": chosen(data), "out": "123"})
+    page = response.content.decode()
+    assert response.status_code == 422
+    listed = page.partition('id="err-config_text">')[2].partition("</ul>")[0]
+    assert message in listed
+    assert 'value="7"' in page
+    assert 'value="123"' in page
+    assert not PastedConfig.objects.exists()
+
+
+def test_a_config_file_of_three_megabytes_is_read_away_and_the_form_comes_back(client: Client) -> None:
+    response = client.post(WORKBENCH, {"users": "7", "config_file": chosen(b"x" * 3_000_000), "out": "123"})
+    page = response.content.decode()
+    assert response.status_code == 422
+    assert "larger than 64 kB" in page
+    assert 'value="7"' in page
+    assert 'value="123"' in page, "also what stands behind the file"
+
+
+def test_a_text_and_a_file_together_are_not_guessed_between(client: Client) -> None:
+    text = json.dumps(LLAMA)
+    response = client.post(WORKBENCH, {"config_text": text, "config_file": chosen(text.encode())})
+    assert response.status_code == 422
+    assert "Either paste the text or choose a file" in response.content.decode()
+
+
+def test_names_that_no_link_can_hold_are_refused_with_a_message(client: Client) -> None:
+    columns = [f"見積{number:03}" + "数" * 100 for number in range(90)]
+    response = client.post(WORKBENCH, {"columns": columns, "users": "7"})
+    page = response.content.decode()
+    assert response.status_code == 422
+    assert "too much for one link" in page
+    assert 'value="7"' in page
 
 
 @pytest.mark.parametrize(
