@@ -51,7 +51,7 @@ def write(
         "matrix": _matrix(world, manage, list(routes)),
         "forms": _forms(world),
         "json": _json(),
-        "uploads": [],
+        "uploads": _uploads(),
         "exports": _exports(),
         "load": _load(world),
         "races": _races(world),
@@ -164,7 +164,21 @@ def _forms(world: World) -> list[dict[str, Any]]:
             "skip": ["priced_at"],
             "ok_re": r"/plans/[a-z0-9]{12}/", "stored_sample": 60, "breaker": {"title": ""},
         },
+        {
+            "url": "/workbench/", "as": "anonymous", "field": "users", "valid": {"users": "12", "users_peak": "40"},
+            "ok_re": r"/workbench/", "stored_sample": 60, "breaker": {"users": "many"},
+        },
         {"url": "/accounts/password/reset/", "field": "email", "valid": {"email": "nobody@a.example"}},
+    ]  # fmt: skip
+
+
+def _uploads() -> list[dict[str, Any]]:
+    """Files that a browser sends."""
+    return [
+        {
+            "url": "/workbench/", "as": "editor", "field": "config_file", "kind": "config_json",
+            "ok_re": "config=[0-9a-f]{64}",
+        }
     ]  # fmt: skip
 
 
