@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, ClassVar, cast
 
 from django import forms
-from django.db.models import Case, ExpressionWrapper, F, FloatField, Q, Value, When
+from django.db.models import Case, Exists, ExpressionWrapper, F, FloatField, OuterRef, Q, Value, When
 from django.db.models.functions import Cast, NullIf
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from catalog import wording
 from catalog.facts import RATES, AcceleratorFact, accelerators
-from catalog.models import OfferQuerySet, Provider, Region, Tier
+from catalog.models import MachineType, OfferQuerySet, Provider, Region, Tier
 
 ANY: tuple[str, Any] = ("", _("any"))
 
@@ -133,6 +133,12 @@ class OfferFilterForm(FilterForm):
     region = forms.CharField(label=_("Region or place"), required=False, max_length=60)
     tier = forms.ChoiceField(label=_("Tier"), required=False, choices=[ANY, *Tier.choices])
     gpus = forms.IntegerField(label=_("GPUs at least"), required=False, min_value=1, max_value=10_000)
+    disk_min = forms.FloatField(
+        label=_("Local disk at least, GiB"), required=False, min_value=0, max_value=10_000_000
+    )
+    storage_min = forms.FloatField(
+        label=_("Network storage at least, MB/s"), required=False, min_value=0, max_value=10_000_000
+    )
     comparable = forms.ChoiceField(
         label=_("Comparable"), required=False, choices=[ANY, ("yes", _("yes")), ("no", _("no"))]
     )
@@ -159,6 +165,16 @@ class OfferFilterForm(FilterForm):
             offers = offers.filter(accelerator__name__iexact=value)
         if value := self.value("gpus"):
             offers = offers.filter(gpu_count__gte=value)
+        for name, column, unit in (
+            ("disk_min", "disk_gib", 1),
+            ("storage_min", "storage_bytes_per_s_baseline", 1e6),
+        ):
+            if value := self.value(name):
+                # What is not known of a machine does not meet a wish.
+                sizes = MachineType.objects.filter(
+                    provider=OuterRef("provider"), sku=OuterRef("sku"), **{f"{column}__gte": value * unit}
+                )
+                offers = offers.filter(Exists(sizes))
         if value := self.value("comparable"):
             offers = offers.comparable() if value == "yes" else offers.exclude(not_comparable="")
         for word in (self.value("q") or "").split()[:8]:

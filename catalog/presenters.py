@@ -18,9 +18,7 @@ from catalog.facts import RATES, AcceleratorFact, Rate, accelerators
 from catalog.identify import identify
 from catalog.models import (
     WITHOUT_ACCELERATOR,
-    BillingTerms,
     KeptBack,
-    MachineType,
     Offer,
     Price,
     Refresh,
@@ -28,6 +26,7 @@ from catalog.models import (
     Region,
 )
 from catalog.services import refresh_is_running
+from catalog.sheets import Fact, number, scaled
 from catalog.sources import Source
 
 GIB = 1024**3
@@ -37,45 +36,20 @@ SHOWN_RATES: tuple[Rate, ...] = ("bf16", "fp8", "int8", "fp4")
 
 
 @dataclass(frozen=True)
-class Fact:
-    """One line of a fact sheet. ``text`` is None where the figure is unknown."""
-
-    label: wording.Text
-    text: wording.Text | None
-    unit: str = ""
-    source: str = ""
-    unverified: bool = False
-    is_quoted: bool = False
-    """The text is the source's own, in English."""
-
-
-@dataclass(frozen=True)
 class FactGroup:
     title: wording.Text
     facts: list[Fact]
 
 
-def _number(value: float | None, digits: int = 4) -> str | None:
-    """At most so many digits, without a tail of zeros: 3350, 1.638, 0.5."""
-    if value is None:
-        return None
-    text = f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}"
-    return f"{float(text):g}" if "e" in text else text
-
-
-def _scaled(value: float | None, unit: float) -> str | None:
-    return None if value is None else _number(value / unit)
-
-
 def accelerator_row(fact: AcceleratorFact) -> dict[str, Any]:
     return {
         "fact": fact,
-        "memory_gib": _scaled(fact.memory_bytes, GIB),
-        "bandwidth": _scaled(fact.bandwidth_bytes_per_s, 1e9),
+        "memory_gib": scaled(fact.memory_bytes, GIB),
+        "bandwidth": scaled(fact.bandwidth_bytes_per_s, 1e9),
         "rates": [_rate(fact, rate) for rate in SHOWN_RATES],
         "link": wording.say(wording.LINKS, fact.link) if fact.link != "unknown" else None,
-        "link_rate": _scaled(fact.link_bytes_per_s, 1e9),
-        "power": _number(fact.tdp_w),
+        "link_rate": scaled(fact.link_bytes_per_s, 1e9),
+        "power": number(fact.tdp_w),
         "device_class": wording.say(wording.DEVICE_CLASSES, fact.device_class or ""),
     }
 
@@ -84,7 +58,7 @@ def _rate(fact: AcceleratorFact, rate: Rate) -> dict[str, Any]:
     known = fact.dense_rates.get(rate)
     return {
         "label": wording.RATES[rate],
-        "text": _scaled(known, 1e12),
+        "text": scaled(known, 1e12),
         "not_run": rate in fact.not_run,
     }
 
@@ -128,13 +102,13 @@ def _line(
 
 
 def _memory(fact: AcceleratorFact) -> list[Fact]:
-    smi, engine = _number(fact.smi_mib, 7), _number(fact.engine_total_mib, 7)
+    smi, engine = number(fact.smi_mib, 7), number(fact.engine_total_mib, 7)
     return [
-        _line(fact, "memory", _("as sold"), _number(fact.memory_gb), "GB"),
+        _line(fact, "memory", _("as sold"), number(fact.memory_gb), "GB"),
         _line(fact, "memory", _("as the driver reports it"), smi, "MiB"),
         _line(fact, "engine_total", _("as a serving engine sees it"), engine, "MiB"),
         _line(fact, "memory", _("kind"), fact.memory_kind),
-        _line(fact, "bandwidth", _("bandwidth"), _scaled(fact.bandwidth_bytes_per_s, 1e9), "GB/s"),
+        _line(fact, "bandwidth", _("bandwidth"), scaled(fact.bandwidth_bytes_per_s, 1e9), "GB/s"),
     ]
 
 
@@ -142,11 +116,11 @@ def _dense_rate(fact: AcceleratorFact, rate: Rate) -> Fact:
     if rate in fact.not_run:
         return _line(fact, "flops", wording.RATES[rate], _("not run by its matrix units"))
     unit = "TOP/s" if rate == "int8" else "TFLOP/s"
-    return _line(fact, "flops", wording.RATES[rate], _scaled(fact.dense_rates.get(rate), 1e12), unit)
+    return _line(fact, "flops", wording.RATES[rate], scaled(fact.dense_rates.get(rate), 1e12), unit)
 
 
 def _links(fact: AcceleratorFact, with_bridge: bool) -> list[Fact]:
-    rate, bridge = _scaled(fact.link_bytes_per_s, 1e9), _scaled(fact.bridge_bytes_per_s, 1e9)
+    rate, bridge = scaled(fact.link_bytes_per_s, 1e9), scaled(fact.bridge_bytes_per_s, 1e9)
     lines = [
         _line(fact, "interconnect", _("between devices"), fact.interconnect),
         _line(fact, "interconnect", _("both directions, per device"), rate, "GB/s"),
@@ -165,8 +139,8 @@ def _device(fact: AcceleratorFact) -> list[Fact]:
         Fact(_("compute capability or target"), fact.compute_capability),
         Fact(_("class"), kind),
         Fact(_("form factor"), fact.form_factor),
-        Fact(_("devices on one board"), _number(fact.devices_per_board)),
-        _line(fact, "tdp", _("power"), _number(fact.tdp_w), "W"),
+        Fact(_("devices on one board"), number(fact.devices_per_board)),
+        _line(fact, "tdp", _("power"), number(fact.tdp_w), "W"),
         Fact(_("partitions"), fact.mig, is_quoted=True),
         Fact(_("year"), str(fact.year) if fact.year else None),
         Fact(_("how sure"), wording.say(wording.STATUSES, fact.status)),
@@ -203,7 +177,7 @@ def _per_dollar(offer: Offer, figure: float | None, unit: float) -> str | None:
     if offer.not_comparable or not offer.usd_per_hour or not offer.gpu_count or figure is None:
         return None
     devices = offer.gpu_count * float(offer.gpu_fraction)
-    return _number(figure * devices / float(offer.usd_per_hour) / unit, 3)
+    return number(figure * devices / float(offer.usd_per_hour) / unit, 3)
 
 
 def offer_row(offer: Offer, at: datetime, place_name: str = "") -> dict[str, Any]:
@@ -222,40 +196,10 @@ def offer_row(offer: Offer, at: datetime, place_name: str = "") -> dict[str, Any
         "without_gpu": offer.not_comparable in WITHOUT_ACCELERATOR,
         "age_days": offer.price_age_days(at),
         "stale": offer.is_stale(at),
-        "fraction": None if offer.gpu_fraction == 1 else _number(float(offer.gpu_fraction)),
+        "fraction": None if offer.gpu_fraction == 1 else number(float(offer.gpu_fraction)),
         "reason": wording.say(wording.NOT_COMPARABLE, offer.not_comparable) if offer.not_comparable else None,
         "candidates": offer.not_comparable_detail.replace("|", ", "),
     }
-
-
-def machine_facts(offer: Offer, size: MachineType | None) -> list[Fact]:
-    """What is known of the machine beside its GPUs: from its size's own list, else from the price's source."""
-    vcpu = offer.vcpu if offer.vcpu is not None or size is None else size.vcpu
-    ram_gib = offer.ram_gib if offer.ram_gib is not None or size is None else size.ram_gib
-    fact = accelerators().get(offer.accelerator_id or "")
-    facts = [Fact("vCPU", _decimal(vcpu)), Fact(_("RAM"), _decimal(ram_gib), "GiB")]
-    if fact is not None:
-        link = wording.say(wording.LINKS, fact.link) if fact.link != "unknown" else None
-        rate = _scaled(fact.link_bytes_per_s, 1e9)
-        facts.append(Fact(_("link between its GPUs"), link))
-        if rate:
-            facts.append(Fact(_("link, both directions, per GPU"), rate, "GB/s"))
-    facts.append(Fact(_("fabric between machines"), offer.fabric or (size and size.fabric) or None))
-    if size is not None:
-        facts += [
-            Fact(_("processor"), size.cpu or None),
-            Fact(_("processor architecture"), size.cpu_architecture or None),
-            Fact(_("sustained clock"), _decimal(size.clock_ghz), "GHz"),
-            Fact(_("local disk"), _("none"))
-            if size.disk_gib == 0
-            else Fact(_("local disk"), _decimal(size.disk_gib), "GiB"),
-            Fact(_("network"), size.network or None),
-        ]
-    return facts
-
-
-def _decimal(value: Decimal | None) -> str | None:
-    return None if value is None else f"{value.normalize():f}"
 
 
 def money(amount: Decimal) -> str:
@@ -263,23 +207,6 @@ def money(amount: Decimal) -> str:
     text = f"{amount:,.4f}".rstrip("0")
     whole, _point, part = text.partition(".")
     return f"{whole}.{part:0<2}"
-
-
-def billing_facts(terms: BillingTerms | None) -> list[Fact]:
-    if terms is None:
-        return []
-    words = terms.words
-    return [
-        Fact(_("billed in steps of"), _number(terms.unit_s, 7), "s"),
-        Fact(_("at least"), _number(terms.minimum_s, 7), "s"),
-        Fact(
-            _("the provider's month"), _number(float(terms.month_hours)) if terms.month_hours else None, "h"
-        ),
-        Fact(_("spot"), words.get("spot"), is_quoted=True),
-        Fact(_("notice before an interruption"), words.get("spot_notice"), is_quoted=True),
-        Fact(_("commitments"), words.get("reserved"), is_quoted=True),
-        Fact(_("fabric between machines"), words.get("fabric"), is_quoted=True),
-    ]
 
 
 def source_row(source: Source, at: datetime) -> dict[str, Any]:
@@ -332,7 +259,7 @@ def kept_back_rows(source: str) -> list[dict[str, Any]]:
         rows.append({
             "held": held, "offer": held.offer,
             "new": money(held.amount), "old": None if now is None else money(now.amount),
-            "factor": None if factor is None else _number(float(factor), 3),
+            "factor": None if factor is None else number(float(factor), 3),
         })  # fmt: skip
     return rows
 

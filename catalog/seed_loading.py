@@ -26,6 +26,7 @@ from catalog.models import (
     Provider,
     Region,
     StoragePrice,
+    StorageSpeed,
 )
 from catalog.recording import CHUNK, Observation, record, rounded, write_dollars
 
@@ -72,6 +73,7 @@ def load_seeds(at: datetime, folder: Path = SEEDS) -> SeedReport:
         _load_table(
             report, StoragePrice, "storage", folder, ("provider_id", "region", "kind", "name", "from_gb")
         )
+        _load_table(report, StorageSpeed, "storage_speeds", folder, ("provider_id", "kind", "name"))
         _load_table(report, EgressTier, "egress", folder, ("provider_id", "region", "from_gb"))
         _load_table(report, ExchangeRate, "exchange", folder, ("on", "currency"))
         _load_offers(report, folder, at)

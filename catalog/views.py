@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.access import signed_in
 from accounts.models import User
-from catalog import presenters, services
+from catalog import presenters, services, sheets
 from catalog.facts import accelerators as accelerator_facts
 from catalog.forms import AcceleratorFilterForm, FilterForm, OfferFilterForm
 from catalog.models import KeptBack, MachineType, Offer, Provider, Refresh
@@ -86,6 +86,7 @@ def accelerator(request: HttpRequest, name: str) -> HttpResponse:
     context = {
         "fact": fact,
         "groups": presenters.fact_groups(fact),
+        "drivers": sheets.driver_sheet(fact),
         "rows": presenters.offer_rows(offers, at),
     }
     return render(request, "catalog/accelerator.html", context)
@@ -118,11 +119,12 @@ def offer(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "offer": found,
         "row": presenters.offer_rows([found], at)[0],
-        "machine": presenters.machine_facts(found, size),
+        "machine": sheets.machine_facts(found, size),
         "size": size,
         "prices": found.prices.all()[:PRICES_SHOWN],
-        "terms": presenters.billing_facts(getattr(provider, "billing", None)),
+        "terms": sheets.billing_facts(getattr(provider, "billing", None)),
         "storage": provider.storage_prices.filter(region__in=("", found.region)),
+        "speeds": [sheets.storage_speed_row(one) for one in provider.storage_speeds.all()],
         "egress": provider.egress_tiers.filter(region__in=("", found.region)),
     }
     return render(request, "catalog/offer.html", context)

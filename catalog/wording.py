@@ -103,6 +103,17 @@ LINKS: dict[str, Text] = {
     "other": _("other"),
 }
 
+DISK_KINDS: dict[str, Text] = {
+    "ssd": "SSD",
+    "nvme ssd": "NVMe SSD",
+    "hdd": "HDD",
+    "nvme hdd": _("HDD on NVMe"),
+}
+
+TOOLKITS: dict[str, str] = {"cuda": "CUDA", "rocm": "ROCm"}
+
+ENGINES: dict[str, str] = {"vllm": "vLLM"}
+
 PROVIDER_KINDS: dict[str, Text] = {
     "hyperscaler": _("hyperscaler"),
     "cloud": _("cloud"),

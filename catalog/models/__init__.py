@@ -31,6 +31,7 @@ from catalog.models.terms import (
     ExchangeRate,
     StorageKind,
     StoragePrice,
+    StorageSpeed,
 )
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "Region",
     "StorageKind",
     "StoragePrice",
+    "StorageSpeed",
     "Tier",
     "offer_key",
 ]

@@ -30,6 +30,15 @@ class MachineType(models.Model):
     """Sustained, as the provider states it."""
     disk_gib = models.DecimalField(max_digits=10, decimal_places=2, null=True, blank=True)
     """Local disks together; unknown where the source says nothing, which is not none."""
+    disk_kind = models.CharField(max_length=20, blank=True)
+    """What the local disks are, as the source calls them: ``ssd``, ``nvme ssd``, ``hdd``."""
+    disk_count = models.PositiveSmallIntegerField(null=True, blank=True)
+    storage_iops_baseline = models.PositiveIntegerField(null=True, blank=True)
+    storage_iops_maximum = models.PositiveIntegerField(null=True, blank=True)
+    """Operations a second that the machine itself allows towards network storage, whatever the volumes would give."""
+    storage_bytes_per_s_baseline = models.PositiveBigIntegerField(null=True, blank=True)
+    storage_bytes_per_s_maximum = models.PositiveBigIntegerField(null=True, blank=True)
+    """A machine reaches its maximum for part of a day only, where it is above the baseline."""
     network = models.CharField(max_length=60, blank=True)
     fabric = models.CharField(max_length=80, blank=True)
     source = models.CharField(max_length=400, blank=True)

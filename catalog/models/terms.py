@@ -77,6 +77,35 @@ class StoragePrice(models.Model):
         return f"{self.provider_id} {self.name}"
 
 
+class StorageSpeed(models.Model):
+    """What one volume of a provider's storage does, whatever machine it hangs on. ``None`` is unknown.
+
+    The baseline comes with the price per GB; up to the maximum has to be bought or grows with the size.
+    """
+
+    provider = models.ForeignKey(Provider, on_delete=models.CASCADE, related_name="storage_speeds")
+    kind = models.CharField(max_length=8, choices=StorageKind.choices)
+    name = models.CharField(max_length=80)
+    medium = models.CharField(max_length=8, blank=True)
+    """``ssd`` or ``hdd``."""
+    iops_baseline = models.PositiveIntegerField(null=True, blank=True)
+    iops_maximum = models.PositiveIntegerField(null=True, blank=True)
+    bytes_per_s_baseline = models.PositiveBigIntegerField(null=True, blank=True)
+    bytes_per_s_maximum = models.PositiveBigIntegerField(null=True, blank=True)
+    note = models.CharField(max_length=200, blank=True)
+    source = models.CharField(max_length=400)
+    observed = models.CharField(max_length=40, blank=True)
+
+    class Meta:
+        ordering = ("provider", "kind", "-bytes_per_s_maximum", "name")
+        constraints = [
+            models.UniqueConstraint(fields=["provider", "kind", "name"], name="catalog_storage_speed_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.provider_id} {self.name}"
+
+
 class EgressTier(models.Model):
     """One step of a provider's price for data sent to the internet in a month; tiers follow each other.
 

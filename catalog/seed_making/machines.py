@@ -15,8 +15,9 @@ from typing import Any
 from catalog.seed_making.tables import Row, without_unknowns
 
 TYPE_COLUMNS = (
-    "provider", "sku", "kind", "vcpu", "ram_gib", "cpu", "cpu_architecture", "clock_ghz", "disk_gib", "network",
-    "fabric", "source", "observed",
+    "provider", "sku", "kind", "vcpu", "ram_gib", "cpu", "cpu_architecture", "clock_ghz", "disk_gib", "disk_kind",
+    "disk_count", "storage_iops_baseline", "storage_iops_maximum", "storage_bytes_per_s_baseline",
+    "storage_bytes_per_s_maximum", "network", "fabric", "source", "observed",
 )  # fmt: skip
 PRICE_COLUMNS = ("region", "sku", "amount", "currency", "observed_on")
 
@@ -77,7 +78,8 @@ def _aws_type(name: str, facts: dict[str, Any], seen_cpu: Mapping[tuple[str, str
     kind = "gpu" if "GpuInfo" in facts else "cpu"
     if any(info in facts for info in OTHER_ACCELERATORS):
         kind = "other"
-    disk_gb = (facts.get("InstanceStorageInfo") or {}).get("TotalSizeInGB")
+    disks = facts.get("InstanceStorageInfo") or {}
+    disk_gb = disks.get("TotalSizeInGB")
     return without_unknowns(
         {
             "provider": "aws",
@@ -89,6 +91,8 @@ def _aws_type(name: str, facts: dict[str, Any], seen_cpu: Mapping[tuple[str, str
             "cpu_architecture": _architecture(processor.get("SupportedArchitectures") or [""]),
             "clock_ghz": _short(processor.get("SustainedClockSpeedInGhz") or ""),
             "disk_gib": _short(Decimal(disk_gb) * 10**9 / 1024**3) if disk_gb else "",
+            **_disks(disks, local=facts.get("InstanceStorageSupported")),
+            **_network_storage((facts.get("EbsInfo") or {}).get("EbsOptimizedInfo") or {}),
             "network": network.get("NetworkPerformance", ""),
             "fabric": f"EFA, {efa} interfaces"
             if efa and efa > 1
@@ -99,6 +103,33 @@ def _aws_type(name: str, facts: dict[str, Any], seen_cpu: Mapping[tuple[str, str
             "observed": "2026-10",
         }
     )
+
+
+def _disks(disks: dict[str, Any], *, local: bool | None) -> dict[str, str]:
+    """Kind and number of the local disks; a machine that is said to have none has 0 of them, which is not unknown."""
+    if local is False:
+        return {"disk_gib": "0", "disk_count": "0"}
+    sorts = disks.get("Disks") or []
+    kinds = {one["Type"] for one in sorts}
+    nvme = "nvme " if disks.get("NvmeSupport") == "required" else ""
+    return {
+        "disk_kind": nvme + kinds.pop() if len(kinds) == 1 else "",
+        "disk_count": str(sum(one["Count"] for one in sorts)) if sorts else "",
+    }
+
+
+def _network_storage(ebs: dict[str, Any]) -> dict[str, str]:
+    """What the machine allows towards network storage. The list's MBps are its Mbps by eight: of 10^6 bytes."""
+    return {
+        "storage_iops_baseline": str(ebs.get("BaselineIops", "")),
+        "storage_iops_maximum": str(ebs.get("MaximumIops", "")),
+        "storage_bytes_per_s_baseline": _bytes_per_s(ebs.get("BaselineThroughputInMBps")),
+        "storage_bytes_per_s_maximum": _bytes_per_s(ebs.get("MaximumThroughputInMBps")),
+    }
+
+
+def _bytes_per_s(megabytes: float | None) -> str:
+    return "" if megabytes is None else str(int(Decimal(str(megabytes)) * 10**6))
 
 
 def _architecture(names: list[str]) -> str:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from catalog.seed_making.places import named
 from catalog.seed_making.tables import Row, without_unknowns
 
 NOT_READ = "general knowledge, not read"
@@ -60,14 +61,6 @@ def provider_rows(rows: Iterable[Row]) -> list[dict[str, Any]]:
     ]
 
 
-REGION_CORRECTIONS = {
-    ("aws", "us-east-1"): {"name": "Northern Virginia (US)"},
-    ("azure", "brazilsoutheast"): {"name": "Brazil Southeast (BR)", "country": "BR"},
-    ("azure", "mexicocentral"): {"name": "Mexico Central (MX)", "country": "MX"},
-}
-"""What the table of regions has wrong: a misspelt state, and two countries that the region's own name contradicts."""
-
-
 def region_rows(rows: Iterable[Row]) -> list[dict[str, Any]]:
     return [
         without_unknowns(
@@ -76,11 +69,9 @@ def region_rows(rows: Iterable[Row]) -> list[dict[str, Any]]:
                 "code": row["region"],
                 "country": row["country"],
                 "city": row["city"],
-                "name": row["name"],
-                "name_ja": row["name_ja"],
                 "source": row["source"] or "undated",
             }
-            | REGION_CORRECTIONS.get((row["provider_id"], row["region"]), {})
+            | dict(named(row))
         )
         for row in rows
         if "not a region" not in row["note"]

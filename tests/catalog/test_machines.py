@@ -106,6 +106,54 @@ def test_sizes_tell_processor_disk_network_and_fabric(whole_catalog: SeedReport)
     assert MachineType.objects.get(provider="azure", sku="Dasv4_Type1").kind == "host"
 
 
+def test_sizes_tell_local_disks_and_what_they_allow_towards_network_storage(
+    whole_catalog: SeedReport,
+) -> None:
+    large = MachineType.objects.get(provider="aws", sku="p5.48xlarge")
+    assert (large.disk_kind, large.disk_count) == ("nvme ssd", 8)
+    assert (large.storage_iops_baseline, large.storage_iops_maximum) == (260_000, 260_000)
+    assert large.storage_bytes_per_s_maximum == 10_000 * 10**6
+    small = MachineType.objects.get(provider="aws", sku="g5.2xlarge")
+    assert (small.storage_bytes_per_s_baseline, small.storage_bytes_per_s_maximum) == (
+        106_250_000,
+        437_500_000,
+    )
+    diskless = MachineType.objects.get(provider="aws", sku="c7i.2xlarge")
+    assert diskless.disk_gib == 0, "said to have none, which is not unknown"
+    assert diskless.disk_count == 0
+    azure = MachineType.objects.get(provider="azure", sku="Standard_ND96isr_H100_v5")
+    assert (azure.disk_count, azure.storage_iops_maximum) == (None, None), "no source says it"
+    limited = MachineType.objects.filter(storage_iops_maximum__isnull=False)
+    assert (limited.count(), limited.exclude(provider="aws").count()) == (1376, 0)
+
+
+def test_offers_are_filtered_by_local_disk_and_network_storage(
+    whole_catalog: SeedReport, client: Client
+) -> None:
+    def found(query: str) -> str:
+        return client.get(f"/catalog/offers/?kind=all&{query}").content.decode()
+
+    disks = found("provider=aws&q=c7&disk_min=100")
+    assert "c7gd." in disks
+    assert ">c7i.2xlarge<" not in disks
+    fast = found("provider=aws&q=p5.48xlarge&storage_min=9999")
+    assert ">p5.48xlarge<" in fast
+    assert ">p5.48xlarge<" not in found("provider=aws&q=p5.48xlarge&storage_min=10001")
+    assert "aria-invalid" in found("disk_min=much") or "errorlist" in found("disk_min=much")
+
+
+def test_the_page_of_an_offer_shows_how_fast_storage_is(whole_catalog: SeedReport, client: Client) -> None:
+    offer = Offer.objects.get(provider="aws", sku="g5.2xlarge", region="us-east-1", tier="on_demand")
+    page = client.get(f"/catalog/offers/{offer.pk}/").content.decode()
+    for words in ("106.25", "437.5", "NVMe SSD", "15000", "How fast its storage is", "gp3", "80000"):
+        assert words in page, words
+    elsewhere = Offer.objects.filter(provider="lambda").first()
+    assert elsewhere is not None
+    page = client.get(f"/catalog/offers/{elsewhere.pk}/").content.decode()
+    after = page.split("How fast its storage is")[1]
+    assert "unknown" in after
+
+
 def test_each_price_of_the_lists_has_a_source_and_a_day(whole_catalog: SeedReport) -> None:
     assert not Price.objects.filter(source="").exists()
     for price_list in json.loads((FOLDER / "lists.json").read_text(encoding="utf-8"))["lists"]:
