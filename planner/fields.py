@@ -60,7 +60,8 @@ class SheetBoundField(BoundField):
 
     @property
     def hint_id(self) -> str:
-        return f"hint-{self.html_name}"
+        # Ids with "err" in them are those of messages; "interruptible" would look like one to who goes by that.
+        return f"hint-{self.html_name}".replace("err", "er")
 
     @property
     def error_id(self) -> str:
