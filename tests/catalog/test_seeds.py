@@ -301,11 +301,11 @@ def test_the_command_loads_and_schedules_each_source_once(capsys: pytest.Capture
     assert "offers: " in capsys.readouterr().out
 
 
-@pytest.mark.measurements
 KEPT_BY_HAND = {"drivers.json", "storage_speeds.json"}
 """Facts that the research tables do not hold, each with its own source."""
 
 
+@pytest.mark.measurements
 def test_the_seeds_are_made_again_byte_by_byte(
     measurements: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
