@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from planner import figures
-from planner.sizing.results import MemorySplit
-from planner.wording import listed
+from planner.sizing.results import MemoryParts, MemorySplit
+from planner.wording import listed, memory_part
 
 
 @dataclass(frozen=True)
 class Segment:
     role: str
-    """weights, kv, activations, overhead, headroom, free, over: fixed colours in a fixed order."""
+    """weights, kv, activations, overhead … headroom, free, over: fixed colours in a fixed order."""
     label: str
     size_bytes: int
     start_percent: str
@@ -40,13 +40,19 @@ class MemoryBar:
         return listed(f"{segment.label} {segment.gib} GiB" for segment in self.segments)
 
 
-def memory_bar(split: MemorySplit) -> MemoryBar:
-    parts = [
-        ("weights", _("weights"), split.weights_bytes),
-        ("kv", _("KV cache at peak"), split.kv_needed_bytes),
-        ("activations", _("activations"), split.activation_bytes),
-        ("overhead", _("overhead"), split.overhead_bytes),
+def _parts(split: MemorySplit | MemoryParts) -> list[tuple[str, int]]:
+    if isinstance(split, MemoryParts):
+        return [(part.name, part.size_bytes) for part in split.parts]
+    return [
+        ("weights", split.weights_bytes),
+        ("kv", split.kv_needed_bytes),
+        ("activations", split.activation_bytes),
+        ("overhead", split.overhead_bytes),
     ]
+
+
+def memory_bar(split: MemorySplit | MemoryParts) -> MemoryBar:
+    parts = [(name, memory_part(name), size) for name, size in _parts(split)]
     total = max(split.usable_bytes, split.needed_bytes, 1)
     over = max(0, split.needed_bytes - split.usable_bytes)
     spare = max(0, split.usable_bytes - split.needed_bytes)

@@ -6,14 +6,15 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Lock
+from typing import Any
 
 from mitsumori import __version__
 from planner import architectures, market, runtimes, speed_constants
 from planner.sizing import compare as core
-from planner.sizing.options import Refusal
-from planner.sizing.placing import Placement
+from planner.sizing.llm import LlmSetting
 from planner.sizing.results import Candidate, Comparison, Rejection
-from planner.sizing.weighing import Setting, placed
+from planner.sizing.setting import Setting
+from planner.sizing.weighing import Placements
 from planner.sizing.workload import BatchWorkload, ServingWorkload
 
 REJECTED_SHOWN = 200
@@ -22,37 +23,26 @@ REJECTED_MAXIMUM = 2_000
 
 
 PLACEMENTS_KEPT = 64
-WITHOUT_EFFECT = {
-    "objective", "budget_per_month", "schedule", "interruptible", "storage_gb", "egress_gb_per_month", "filters",
-    "currency",
-}  # fmt: skip
-"""Fields that change bills, filters and order, but neither memory nor speed of any machine."""
-
-Placements = list[Placement | Refusal]
 
 
 @dataclass
 class _Kept:
     """Placements of the latest workloads: pages, orders, filters, details and papers of one screen share them."""
 
-    by_question: OrderedDict[tuple[str, str, str], Placements] = field(default_factory=OrderedDict)
+    by_question: OrderedDict[tuple[str, str], Placements] = field(default_factory=OrderedDict)
     lock: Lock = field(default_factory=Lock)
 
 
 _kept = _Kept()
 
 
-def _placements(setting: Setting) -> Placements:
-    question = (
-        setting.market.version,
-        setting.constants.version,
-        setting.workload.model_dump_json(exclude=WITHOUT_EFFECT),
-    )
+def _placements(setting: Setting[Any]) -> Placements:
+    question = (setting.market.version, setting.placing_key())
     with _kept.lock:
         if question in _kept.by_question:
             _kept.by_question.move_to_end(question)
             return _kept.by_question[question]
-    made = placed(setting)
+    made = setting.place()
     with _kept.lock:
         _kept.by_question[question] = made
         while len(_kept.by_question) > PLACEMENTS_KEPT:
@@ -71,10 +61,10 @@ class UnknownOffer(LookupError):
     """The market of that moment holds no such offer."""
 
 
-def _setting(workload: ServingWorkload | BatchWorkload, at: datetime) -> Setting:
+def _setting(workload: ServingWorkload | BatchWorkload, at: datetime) -> LlmSetting:
     workload = workload.model_copy(update={"model": architectures.frozen(workload.model, at)})
     arch = architectures.resolve(workload.model)
-    return Setting(
+    return LlmSetting(
         workload=workload,
         arch=arch,
         runtime=runtimes.resolve(workload.runtime.name, workload.runtime.version),

@@ -242,6 +242,19 @@ CHANGES: dict[str, Text] = {
     "request_rate_per_s": _("at most %(to)s requests per second"),
 }
 
+MEMORY_PARTS: dict[str, Text] = {
+    "weights": _("weights"),
+    "frozen": _("frozen weights"),
+    "trainable": _("trained weights"),
+    "kv": _("KV cache at peak"),
+    "gradients": _("gradients"),
+    "optimizer": _("optimizer states"),
+    "activations": _("activations"),
+    "logits": _("logits"),
+    "overhead": _("overhead"),
+}
+"""Parts of a device's memory by the names that kinds of workload give them."""
+
 _TABLES: dict[str, Mapping[str, Text]] = {
     "verdict": VERDICTS,
     "limit": LIMITS,
@@ -291,6 +304,10 @@ def limit_sentence(code: str) -> str:
 
 def warning(code: str) -> str:
     return str(WARNINGS.get(code, _bare(code)))
+
+
+def memory_part(name: str) -> str:
+    return str(MEMORY_PARTS.get(name, _bare(name)))
 
 
 def figure(name: str) -> str:

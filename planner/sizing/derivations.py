@@ -1,41 +1,18 @@
-"""How the figures of one candidate come about: memory, speed and money, each by the module that computed it."""
+"""How the bill of a candidate comes about, for every kind of workload."""
 
 from __future__ import annotations
 
-from planner.sizing import memory, speed_derivations
+from typing import Any
+
 from planner.sizing.bill import MINOR_UNITS
 from planner.sizing.offers import shown_unit_price
-from planner.sizing.options import altered
-from planner.sizing.placing import Loads, Placement
 from planner.sizing.quantities import Derivation, Term
 from planner.sizing.results import Bill, Candidate
-from planner.sizing.weighing import Setting
-from planner.sizing.workload import BatchWorkload
+from planner.sizing.setting import Setting
 
 
-def derive(setting: Setting, placement: Placement, candidate: Candidate) -> dict[str, Derivation]:
-    """Every derivation of a candidate by the name of its figure."""
-    held = min(placement.peak.batch, placement.point.batch_cap)
-    need = memory.Need.of(setting.workload, concurrency=max(1.0, held))
-    found = memory.derive(
-        setting.arch, need, setting.runtime, placement.machine.device, placement.option.layout
-    )
-    point = placement.point
-    if not isinstance(setting.workload, BatchWorkload):
-        point = altered(point, load=Loads.of(setting.workload).kind)
-    found |= speed_derivations.derive(
-        point, placement.peak, placement.replicas, setting.constants, placement.machine.device
-    )
-    if isinstance(setting.workload, BatchWorkload):
-        # At saturation requests wait by intention: neither the first token nor the queue means anything.
-        found.pop("ttft_s", None)
-        found.pop("queue_s", None)
-    found |= derive_money(setting, placement, candidate)
-    return found
-
-
-def derive_money(setting: Setting, placement: Placement, candidate: Candidate) -> dict[str, Derivation]:
-    """The machine line, the total and the cost of a million tokens."""
+def derive_money(setting: Setting[Any], candidate: Candidate) -> dict[str, Derivation]:
+    """The machine line and the total."""
     monthly = candidate.monthly
     found = {"monthly_total": _total(monthly)}
     factor = setting.market.rates.factor(candidate.offer.price_currency, monthly.currency)
@@ -61,9 +38,6 @@ def derive_money(setting: Setting, placement: Placement, candidate: Candidate) -
             value=float(line.amount),
             unit=monthly.currency,
         )
-    million = candidate.per_million_tokens.all
-    if million is not None:
-        found["per_million_tokens"] = _per_million(setting, placement, candidate, float(million))
     return found
 
 
@@ -83,38 +57,4 @@ def _total(monthly: Bill) -> Derivation:
         ),
         value=float(monthly.total),
         unit=monthly.currency,
-    )
-
-
-def _per_million(setting: Setting, placement: Placement, candidate: Candidate, value: float) -> Derivation:
-    workload = setting.workload
-    terms = [
-        Term(symbol="monthly_total", value=float(candidate.monthly.total), unit=candidate.monthly.currency),
-        Term(symbol="input_tokens", value=workload.input_tokens.typical, unit="token"),
-        Term(symbol="output_tokens", value=workload.output_tokens.typical, unit="token"),
-    ]
-    if isinstance(workload, BatchWorkload):
-        requests = "requests * jobs"
-        starts = workload.schedule.starts_per_day * workload.schedule.days_per_month or 1.0
-        terms += [
-            Term(symbol="requests", value=workload.request_count, unit="1"),
-            Term(symbol="jobs", value=starts, unit="1/month"),
-        ]
-    else:
-        requests = "request_rate * 3600 * hours_per_day * days"
-        terms += [
-            Term(
-                symbol="request_rate",
-                value=placement.typical.request_rate_per_s * placement.replicas,
-                unit="1/s",
-            ),
-            Term(symbol="hours_per_day", value=workload.schedule.hours_per_day, unit="h"),
-            Term(symbol="days", value=workload.schedule.days_per_month, unit="day"),
-        ]
-    return Derivation(
-        figure="per_million_tokens",
-        formula=f"monthly_total * 1000000 / ({requests} * (input_tokens + output_tokens))",
-        terms=tuple(terms),
-        value=value,
-        unit=candidate.monthly.currency,
     )

@@ -11,9 +11,10 @@ from planner.sizing.architecture import Architecture
 from planner.sizing.devices import Layout, Machine
 from planner.sizing.memory import Need
 from planner.sizing.points import UnknownRate, serving_point
-from planner.sizing.results import MemorySplit, RejectionReason, Verdict
+from planner.sizing.results import MemorySplit, Verdict
 from planner.sizing.runtime import Runtime
 from planner.sizing.serving import ServingPoint
+from planner.sizing.setting import Refusal
 from planner.sizing.workload import BatchWorkload, ServingWorkload
 
 _FIELDS = tuple(item.name for item in fields(ServingPoint))
@@ -25,18 +26,6 @@ def altered(point: ServingPoint, **changes: Any) -> ServingPoint:
     for name in _FIELDS:
         object.__setattr__(made, name, changes[name] if name in changes else getattr(point, name))
     return made
-
-
-@dataclass
-class Refusal:
-    """Why a machine cannot run the workload: the rule and its numbers."""
-
-    reason: RejectionReason
-    detail: dict[str, Any]
-    split: MemorySplit | None = None
-    layout: Layout | None = None
-    what_would_help: tuple[dict[str, Any], ...] | None = None
-    """Worked out when a row of it is first shown; kept with it for other pages of the same workload."""
 
 
 @dataclass(frozen=True, eq=False)

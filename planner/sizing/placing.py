@@ -10,11 +10,11 @@ import numpy as np
 
 from planner.sizing.architecture import Architecture
 from planner.sizing.constants import Constants
-from planner.sizing.devices import Machine
+from planner.sizing.devices import Layout, Machine
 from planner.sizing.formats import compute_rate
-from planner.sizing.options import Desk, Option, Refusal, altered
+from planner.sizing.options import Desk, Option, altered
 from planner.sizing.quantities import Estimate
-from planner.sizing.results import Miss, ReplicasSetBy
+from planner.sizing.results import Limit, MemorySplit, Miss, ReplicasSetBy, Verdict
 from planner.sizing.runtime import Runtime
 from planner.sizing.serving import (
     REPLICAS_MAXIMUM,
@@ -24,6 +24,7 @@ from planner.sizing.serving import (
     operate,
     replicas_for,
 )
+from planner.sizing.setting import Refusal
 from planner.sizing.workload import BatchWorkload, ServingWorkload
 
 CONTEXT_MEASURED_TOKENS = 34_832
@@ -67,6 +68,26 @@ class Placement:
     @property
     def point(self) -> ServingPoint:
         return self.option.point
+
+    @property
+    def layout(self) -> Layout:
+        return self.option.layout
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.option.verdict
+
+    @property
+    def planned(self) -> MemorySplit:
+        return self.option.split
+
+    @property
+    def limit(self) -> Limit:
+        return self.peak.limit
+
+    @property
+    def set_by(self) -> ReplicasSetBy | None:
+        return self.reason.set_by if self.reason else None
 
     @property
     def idle_devices(self) -> int:

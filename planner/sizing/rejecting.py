@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from planner.sizing import nearest
 from planner.sizing.bill import MINOR_UNITS
 from planner.sizing.offers import Integers
-from planner.sizing.options import Refusal
 from planner.sizing.ranking import Floats
 from planner.sizing.results import Rejection
-from planner.sizing.weighing import REASONS, Setting, Weighed
+from planner.sizing.setting import Refusal, Setting
+from planner.sizing.weighing import REASONS, Weighed
 
 UINT16_VALUES = 2**16
 """Below this many values NumPy sorts small integers by radix, in linear time."""
@@ -24,7 +23,7 @@ def count_rejected(weighed: Weighed) -> dict[str, int]:
     return {name: int(count) for name, count in zip(REASONS, counts, strict=True) if count}
 
 
-def write_rejected(setting: Setting, weighed: Weighed, limit: int | None) -> tuple[Rejection, ...]:
+def write_rejected(setting: Setting[Any], weighed: Weighed, limit: int | None) -> tuple[Rejection, ...]:
     """Rejected offers by reason in the order of the filters, each machine once before its other offers, the
     nearest miss first."""
     rows = _rejected_rows(weighed)
@@ -80,7 +79,7 @@ def _fair_share(weighed: Weighed, rows: Integers, limit: int) -> Integers:
     return rows[chosen]
 
 
-def write_rejection(setting: Setting, weighed: Weighed, row: int) -> Rejection:
+def write_rejection(setting: Setting[Any], weighed: Weighed, row: int) -> Rejection:
     """One rejected offer. What would help a machine that is too small is worked out once for all its offers."""
     market, workload = weighed.market, setting.workload
     reason = REASONS[weighed.reason[row]]
@@ -96,7 +95,7 @@ def write_rejection(setting: Setting, weighed: Weighed, row: int) -> Rejection:
         if reason == "memory":
             if outcome.what_would_help is None:
                 machine = market.machines[market.machine_index[row]]
-                outcome.what_would_help = nearest.what_would_help(setting, outcome, machine)
+                outcome.what_would_help = setting.what_would_help(outcome, machine)
             would_help = outcome.what_would_help
     elif reason == "price":
         got = int(weighed.total_minor[row]) / MINOR_UNITS[weighed.currency]

@@ -99,6 +99,57 @@ class MemorySplit(Frozen):
     needed_bytes: int
     concurrency_at_typical: int
     concurrency_at_maximum: int
+    outside_bytes: int = 0
+    """What the engine holds beside its budget: device context, and graphs and warm-up where they are not in it."""
+    overcommitted_bytes: int = 0
+    """By how much a budget that was asked for and what lies outside it exceed the device: the engine would fail
+    to start however little the load needs. Judged by the upper end of what lies outside, which no engine checks."""
+    fraction_maximum: float | None = None
+    """Of an engine that takes a fraction of the device: the largest that leaves room for what lies outside."""
+    ranges: dict[str, Estimate] = {}
+    """80 % ranges by the field's name, for candidates that are shown: ``weights_bytes``, ``kv_needed_bytes``,
+    ``kv_bytes_per_token``, ``activation_bytes``, ``overhead_bytes``, ``needed_bytes``, ``kv_room_bytes``,
+    ``kv_room_tokens``."""
+
+
+class MemoryPart(Frozen):
+    """One named part of the memory of a device, with its 80 % range where it is predicted."""
+
+    name: str
+    size_bytes: int
+    low_bytes: int | None = None
+    high_bytes: int | None = None
+
+
+class MemoryParts(Frozen):
+    """Bytes on the fullest device, by parts that the kind of workload names.
+
+    ``usable_bytes`` is what the work may take; ``device_bytes`` what its software sees. ``needed_bytes`` is the sum
+    of the parts.
+    """
+
+    device_bytes: int
+    usable_bytes: int
+    headroom_bytes: int
+    needed_bytes: int
+    parts: tuple[MemoryPart, ...]
+
+
+class Figure(Frozen):
+    """A figure that a kind of workload names, with its unit, and its 80 % range where it is predicted."""
+
+    value: float
+    unit: str
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def estimate(self) -> Estimate:
+        return Estimate(
+            value=self.value,
+            low=self.value if self.low is None else self.low,
+            high=self.value if self.high is None else self.high,
+        )
 
 
 class LoadPoint(Frozen):
@@ -163,9 +214,11 @@ class Bill(Frozen):
 
 
 class PerMillionTokens(Frozen):
-    all: Money | None
-    output: Money | None
-    at_full_use: Money | None
+    """None where the workload makes no tokens, or none in the month."""
+
+    all: Money | None = None
+    output: Money | None = None
+    at_full_use: Money | None = None
 
 
 class Miss(Frozen):
@@ -176,12 +229,15 @@ class Miss(Frozen):
     got: float | None
 
 
+FitTarget = Literal["ttft_s", "tpot_s", "headroom_fraction"]
+
+
 class FewerReplicas(Frozen):
     """The candidate with one replica fewer: what it would break, and the month's total then."""
 
     replicas: int
     machines: int
-    target: Literal["ttft_s", "tpot_s", "headroom_fraction"]
+    target: FitTarget
     asked: float
     got: float | None
     """The latency it would have; None for the headroom."""
@@ -209,14 +265,25 @@ class Candidate(Frozen):
     verdict: Verdict
     limit: Limit
     misses: tuple[Miss, ...] = ()
-    memory: MemorySplit
-    speed: Speed | None
+    memory: MemorySplit | MemoryParts
+    speed: Speed | None = None
     batch: BatchRun | None = None
+    figures: dict[str, Figure] = {}
+    """What the kind of workload predicts besides, by name."""
     monthly: Bill
-    per_million_tokens: PerMillionTokens
+    per_million_tokens: PerMillionTokens = PerMillionTokens()
+    unit_costs: dict[str, Money | None] = {}
+    """Cost of one unit of use by its name, such as ``run``, in the bill's currency; None where it is unknown."""
     warnings: tuple[str, ...] = ()
     """Codes of things to know, worded by the reader's language: e.g. ``tp_over_pcie``, ``format_saves_memory_only``."""
     derivations: dict[str, Derivation] = {}
+
+    @property
+    def split(self) -> MemorySplit:
+        """The memory of a served LLM. Raises ``TypeError`` for kinds that name other parts."""
+        if not isinstance(self.memory, MemorySplit):
+            raise TypeError("this kind of workload has no KV cache")
+        return self.memory
 
 
 class Rejection(Frozen):

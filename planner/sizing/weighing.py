@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from decimal import Decimal
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from planner.sizing import bill, ranking
-from planner.sizing.architecture import Architecture
-from planner.sizing.bill import MINOR_UNITS, Needs, Run
-from planner.sizing.constants import Constants
+from planner.sizing.bill import MINOR_UNITS, Needs
 from planner.sizing.offers import Flags, Integers, Market
-from planner.sizing.options import Refusal
-from planner.sizing.placing import Placement, place
 from planner.sizing.ranking import MEETS_TARGETS, MISSES_TARGETS, TIGHT, Floats
-from planner.sizing.results import MemorySplit, RejectionReason
-from planner.sizing.runtime import Runtime
-from planner.sizing.workload import BatchWorkload, Filters, ServingWorkload
+from planner.sizing.results import MemoryParts, MemorySplit, RejectionReason
+from planner.sizing.setting import Placed, Refusal, Setting
+from planner.sizing.workload import Filters
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -43,16 +38,8 @@ class UnknownSort(ValueError):
         super().__init__(f"no column to sort by: {name[:40]}")
 
 
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """What is the same for all offers of one comparison."""
-
-    workload: ServingWorkload | BatchWorkload
-    arch: Architecture
-    runtime: Runtime
-    constants: Constants
-    market: Market
-    at: datetime
+Placements = list[Any]
+"""Of each machine of the market what ``Setting.place`` gives: a ``Placed`` or a ``Refusal``."""
 
 
 @dataclass(eq=False)
@@ -60,7 +47,7 @@ class Weighed:
     """The market against one workload. Columns are as long as the market."""
 
     market: Market
-    placements: list[Placement | Refusal]
+    placements: Placements
     reason: NDArray[np.int8]
     """Index into ``REASONS``, -1 where the offer is a candidate."""
     rules_broken: NDArray[np.int8]
@@ -75,7 +62,7 @@ class Weighed:
     class_: Integers
     needs: Needs
     currency: str
-    splits: dict[int, MemorySplit] = field(default_factory=dict)
+    splits: dict[int, MemorySplit | MemoryParts] = field(default_factory=dict)
     """Memory at peak by machine, made when a row of it is first shown."""
 
     @property
@@ -87,24 +74,12 @@ class Weighed:
         return int(np.count_nonzero((self.class_ == class_) & (self.reason < 0)))
 
 
-def run_of(workload: ServingWorkload | BatchWorkload, placement: Placement) -> Run:
-    """When the machines of a placement run in a month."""
-    if isinstance(workload, BatchWorkload) and placement.job_hours is not None:
-        return bill.jobs(workload.schedule, Decimal(str(round(placement.job_hours.value, 6))))
-    return bill.scheduled(workload.schedule)
-
-
 def rework_of(tier: str) -> Decimal:
     """Share of machine time expected to be done twice on this tier."""
     return bill.rework_fraction() if tier in bill.INTERRUPTIBLE_TIERS else Decimal(0)
 
 
-def placed(setting: Setting) -> list[Placement | Refusal]:
-    """The workload on every distinct machine of the market."""
-    return place(setting.workload, setting.arch, setting.runtime, setting.market.machines, setting.constants)
-
-
-def weigh(setting: Setting, placements: list[Placement | Refusal]) -> Weighed:
+def weigh(setting: Setting[Any], placements: Placements) -> Weighed:
     """Filter, bill and classify every offer."""
     workload, market = setting.workload, setting.market
     reason = np.full(len(market), -1, dtype=np.int8)
@@ -128,14 +103,14 @@ def weigh(setting: Setting, placements: list[Placement | Refusal]) -> Weighed:
     _filter_offers(filters, market, reject)
 
     currency = workload.currency
-    needs = Needs(workload.storage_gb, workload.egress_gb_per_month)
+    needs = setting.needs()
     price = market.shown_price_micro(currency)
     reject("currency", price < 0)
     machines = _of(
-        np.array([o.machines if isinstance(o, Placement) else 0 for o in placements], dtype=np.int64),
+        np.array([0 if isinstance(o, Refusal) else o.machines for o in placements], dtype=np.int64),
         market.machine_index,
     )
-    steps, repeated = _hour_steps(workload, market, placements)
+    steps, repeated = _hour_steps(setting, placements)
     machines_minor = bill.machine_minor(price, machines, steps, currency)
     machines_minor += bill.machine_minor(price, machines, repeated, currency)
     sides = [bill.side_minor(needs, terms, market.rates, currency) for terms in market.terms]
@@ -187,10 +162,10 @@ def _minor(amount: float, currency: str) -> int:
     return int(Decimal(str(amount)) * MINOR_UNITS[currency])
 
 
-def _class(outcome: Placement | Refusal) -> int:
+def _class(outcome: Placed | Refusal) -> int:
     if isinstance(outcome, Refusal):
         return 0
-    if outcome.option.verdict == "tight":
+    if outcome.verdict == "tight":
         return TIGHT
     return MISSES_TARGETS if outcome.misses else MEETS_TARGETS
 
@@ -239,19 +214,17 @@ def names_accelerator(wanted: Sequence[str], name: str) -> bool:
     return any(own == word.casefold() or own.startswith(f"{word.casefold()}-") for word in wanted)
 
 
-def _hour_steps(
-    workload: ServingWorkload | BatchWorkload, market: Market, placements: list[Placement | Refusal]
-) -> tuple[Integers, Integers]:
+def _hour_steps(setting: Setting[Any], placements: Placements) -> tuple[Integers, Integers]:
     """Billed and repeated hours of each offer, in hundredths; worked out once per machine, terms and tier."""
-    batch = isinstance(workload, BatchWorkload)
-    distinct, first, inverse = market.billed_alike(by_machine=batch)
-    serving_run = bill.scheduled(workload.schedule)
+    market, by_machine = setting.market, setting.runs_by_machine
+    distinct, first, inverse = market.billed_alike(by_machine=by_machine)
+    scheduled = bill.scheduled(setting.workload.schedule)
     found = np.zeros((2, len(distinct)), dtype=np.int64)
     for position, row in enumerate(first):
         placement = placements[market.machine_index[row]]
-        if batch and not isinstance(placement, Placement):
+        if by_machine and isinstance(placement, Refusal):
             continue
-        run = run_of(workload, placement) if isinstance(placement, Placement) and batch else serving_run
+        run = setting.run(placement) if by_machine else scheduled
         rework = rework_of(market.tiers[market.tier_index[row]])
         found[:, position] = bill.hour_steps(run, market.terms[market.terms_index[row]], rework)
     monthly = market.per_month
@@ -259,16 +232,12 @@ def _hour_steps(
     return steps, np.where(monthly, 0, found[1][inverse])
 
 
-def standing(
-    workload: ServingWorkload | BatchWorkload, weighed: Weighed, sort: str | None = None
-) -> ranking.Standing:
+def standing(setting: Setting[Any], weighed: Weighed, sort: str | None = None) -> ranking.Standing:
     """What the candidates are ranked by: the workload's objective, or a column the reader chose."""
     rows = weighed.rows
     market = weighed.market
-    gpus = [o.option.layout.device_count if isinstance(o, Placement) else 0 for o in weighed.placements]
-    objective = (
-        _sort_values(weighed, rows, sort) if sort else _objective(workload, weighed.placements, market, rows)
-    )
+    gpus = [0 if isinstance(o, Refusal) else o.layout.device_count for o in weighed.placements]
+    objective = _sort_values(setting, weighed, rows, sort) if sort else _objective(setting, weighed, rows)
     return ranking.Standing(
         class_=weighed.class_[rows],
         objective=objective,
@@ -279,46 +248,33 @@ def standing(
     )
 
 
-def _per_machine(placements: list[Placement | Refusal], value: Callable[[Placement], float | None]) -> Floats:
-    values = [value(o) if isinstance(o, Placement) else None for o in placements]
+def _per_machine(placements: Placements, value: Callable[[Any], float | None]) -> Floats:
+    values = [None if isinstance(o, Refusal) else value(o) for o in placements]
     return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
 
 
-SPEEDS: dict[str, Callable[[Placement], float | None]] = {
-    "ttft": lambda p: p.peak.ttft_s.value if p.peak.ttft_s else None,
-    "tpot": lambda p: p.peak.tpot_s.value if p.peak.tpot_s else None,
-    "throughput": lambda p: -p.peak.output_tokens_per_s.value * p.replicas,
-    "finish": lambda p: p.job_hours.value if p.job_hours else None,
-}
-"""Objectives by which lower is better; throughput is negative for that."""
-
-
-def _objective(
-    workload: ServingWorkload | BatchWorkload,
-    placements: list[Placement | Refusal],
-    market: Market,
-    rows: Integers,
-) -> Floats:
-    value = SPEEDS.get(workload.objective)
-    if value is None or (workload.objective == "finish" and not isinstance(workload, BatchWorkload)):
+def _objective(setting: Setting[Any], weighed: Weighed, rows: Integers) -> Floats:
+    value = setting.orders.get(setting.workload.objective)
+    if value is None:
         return np.zeros(len(rows))
-    return _of(ranking.significant(_per_machine(placements, value)), market.machine_index)[rows]
+    values = _per_machine(weighed.placements, value)
+    if np.isnan(values).all():
+        return np.zeros(len(rows))  # No machine has this figure: the total decides.
+    return _of(ranking.significant(values), weighed.market.machine_index)[rows]
 
 
-def _sort_values(weighed: Weighed, rows: Integers, sort: str) -> Floats:
+def _sort_values(setting: Setting[Any], weighed: Weighed, rows: Integers, sort: str) -> Floats:
     """Values of a column the reader sorts by, ascending; with a leading minus, descending."""
     descending, name = sort.startswith("-"), sort.removeprefix("-")
     market, placements = weighed.market, weighed.placements
-    if name in SPEEDS:
-        values = _of(_per_machine(placements, SPEEDS[name]), market.machine_index)[rows]
-        # Throughput is held negative; its column is not.
-        descending = descending != (name == "throughput")
+    if name in setting.orders:
+        values = _of(_per_machine(placements, setting.orders[name]), market.machine_index)[rows]
+        descending = descending != (name in setting.descending)
     elif name in ("total", "job_cost"):
         amounts = weighed.total_minor if name == "total" else weighed.machines_minor
         values = amounts[rows].astype(np.float64)
-    elif name == "per_million":
-        served = _of(_per_machine(placements, lambda p: p.typical.request_rate_per_s * p.replicas),
-                     market.machine_index)[rows]  # fmt: skip
+    elif name in ("per_million", "per_unit"):
+        served = _of(_per_machine(placements, setting.units_per_month), market.machine_index)[rows]
         values = weighed.total_minor[rows] / np.maximum(served, 1e-30)
     elif name == "provider":
         values = _alphabetical(market.providers)[market.provider_index][rows]

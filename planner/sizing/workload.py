@@ -128,6 +128,8 @@ class Filters(Frozen):
 class CommonWorkload(Frozen):
     """Fields that every kind of workload has."""
 
+    kind: str
+    """Each kind narrows it to its names on the wire."""
     objective: Objective = "cost"
     budget_per_month: Annotated[Number, Field(gt=0, le=1e12)] | None = None
     deadline_hours: Annotated[Number, Field(gt=0, le=876_000)] | Literal["none"] | None = None

@@ -12,7 +12,7 @@ from planner.columns import COLUMNS
 from planner.sizing.compare import compare
 from planner.sizing.offers import Terms
 from planner.sizing.results import Candidate
-from planner.sizing.weighing import UnknownSort, placed
+from planner.sizing.weighing import UnknownSort
 from planner.sizing.workload import BatchWorkload, Filters, ServingWorkload
 from tests.sizing.markets import Row, setting
 
@@ -26,7 +26,7 @@ SERVING = ServingWorkload(filters=Filters())
 def candidates(
     workload: ServingWorkload | BatchWorkload = SERVING, sort: str | None = None
 ) -> tuple[Candidate, ...]:
-    return compare(made := setting(workload, ROWS), placed(made), engine_version="test", sort=sort).candidates
+    return compare(made := setting(workload, ROWS), made.place(), engine_version="test", sort=sort).candidates
 
 
 def test_keys_are_unique_and_titles_are_words() -> None:

@@ -15,7 +15,7 @@ from planner.sizing.bill import MINOR_UNITS
 from planner.sizing.compare import bill_of
 from planner.sizing.offers import Market
 from planner.sizing.placing import Placement
-from planner.sizing.weighing import placed, weigh
+from planner.sizing.weighing import weigh
 from planner.sizing.workload import BatchWorkload, Filters, ServingWorkload
 from tests.planner.factories import make_offer, make_small_catalog, set_price
 from tests.sizing.markets import setting
@@ -126,7 +126,7 @@ def test_integers_of_the_ranking_equal_the_bills_to_the_cent_over_the_shipped_ca
     shipped_market: Market, workload: ServingWorkload | BatchWorkload
 ) -> None:
     made = setting(workload, shipped_market)
-    weighed = weigh(made, placed(made))
+    weighed = weigh(made, made.place())
     rows = weighed.rows
     assert len(rows) > 300
     for row in rows:

@@ -11,9 +11,11 @@ from pytest_django import DjangoAssertNumQueries
 from planner import services
 from planner.architectures import UnknownModel
 from planner.sizing.architecture import ModelError
+from planner.sizing.llm import LlmSetting
+from planner.sizing.placing import Placement
 from planner.sizing.results import Candidate, Rejection
 from planner.sizing.runtime import UnknownRuntime
-from planner.sizing.weighing import Setting, placed
+from planner.sizing.setting import Refusal
 from planner.sizing.workload import (
     BatchWorkload,
     Concurrency,
@@ -153,13 +155,14 @@ def test_filters_currency_and_order_are_answered_from_kept_placements(
     at: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_small_catalog()
-    calls: list[Setting] = []
+    calls: list[LlmSetting] = []
+    place = LlmSetting.place
 
-    def noted(setting: Setting) -> services.Placements:
+    def noted(setting: LlmSetting) -> list[Placement | Refusal]:
         calls.append(setting)
-        return placed(setting)
+        return place(setting)
 
-    monkeypatch.setattr(services, "placed", noted)
+    monkeypatch.setattr(LlmSetting, "place", noted)
     first = services.compare(ServingWorkload(), at=at)
     yen = services.compare(ServingWorkload(currency="JPY", filters=Filters(include=("L40S",))), at=at)
     assert len(calls) == 1

@@ -12,10 +12,10 @@ import numpy as np
 
 from catalog.facts import accelerators
 from planner import architectures, inputs, runtimes, speed_constants
+from planner.sizing.llm import LlmSetting
 from planner.sizing.offers import MICRO, EgressPrice, EgressStep, Market, Rates, StoragePrice, Terms
 from planner.sizing.quantities import GIB
 from planner.sizing.results import OfferFacts
-from planner.sizing.weighing import Setting
 from planner.sizing.workload import BatchWorkload, ServingWorkload
 
 AT = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
@@ -111,8 +111,8 @@ def make_market(rows: Sequence[Row]) -> Market:
     )  # fmt: skip
 
 
-def setting(workload: ServingWorkload | BatchWorkload, market: Market | Sequence[Row]) -> Setting:
-    return Setting(
+def setting(workload: ServingWorkload | BatchWorkload, market: Market | Sequence[Row]) -> LlmSetting:
+    return LlmSetting(
         workload=workload,
         arch=architectures.resolve(workload.model),
         runtime=runtimes.resolve(workload.runtime.name, workload.runtime.version),

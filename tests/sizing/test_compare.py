@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from planner.sizing import nearest
 from planner.sizing.compare import compare, one_candidate
 from planner.sizing.devices import Machine
+from planner.sizing.llm import LlmSetting
 from planner.sizing.offers import Terms
-from planner.sizing.options import Refusal
 from planner.sizing.results import Candidate, Comparison, Rejection
-from planner.sizing.weighing import Setting, placed
+from planner.sizing.setting import Refusal
 from planner.sizing.workload import (
     BatchWorkload,
     Concurrency,
@@ -33,7 +32,7 @@ LLAMA_70B = ModelReference(id="meta-llama/Llama-3.1-70B-Instruct")
 
 
 def compared(workload: ServingWorkload | BatchWorkload, *rows: Row, **options: Any) -> Comparison:
-    return compare(made := setting(workload, rows), placed(made), engine_version="test", **options)
+    return compare(made := setting(workload, rows), made.place(), engine_version="test", **options)
 
 
 def reasons(found: Comparison) -> dict[int, str]:
@@ -350,7 +349,7 @@ def test_headroom_that_costs_a_replica_is_told_and_without_it_the_replica_goes()
     found = compared(ServingWorkload(**LONG), Row("H100-NVL", price="3"))
     (candidate,) = found.candidates
     assert (candidate.replicas, candidate.replicas_set_by) == (2, "headroom")
-    fits, planned = candidate.memory.concurrency_at_typical, candidate.requests_per_replica_maximum
+    fits, planned = candidate.split.concurrency_at_typical, candidate.requests_per_replica_maximum
     assert planned is not None
     assert planned < 3 <= fits
     fewer = candidate.fewer_replicas
@@ -396,7 +395,7 @@ def test_the_peak_load_is_within_the_targets_in_class_one() -> None:
 def test_memory_at_peak_stays_within_what_is_usable() -> None:
     workload = ServingWorkload(concurrency=Concurrency(average=50, peak=500))
     for candidate in compared(workload, Row(), Row("L40S"), Row("L4", count=4)).candidates:
-        memory = candidate.memory
+        memory = candidate.split
         parts = (
             memory.weights_bytes + memory.activation_bytes + memory.overhead_bytes + memory.kv_needed_bytes
         )
@@ -547,7 +546,7 @@ def test_an_empty_market_is_an_answer() -> None:
 
 def test_one_candidate_explains_every_figure() -> None:
     made = setting(ServingWorkload(), [Row(price="9"), Row()])
-    candidate = one_candidate(made, placed(made), 0)
+    candidate = one_candidate(made, made.place(), 0)
     assert isinstance(candidate, Candidate)
     assert candidate.rank == 2
     assert {"weights_bytes", "kv_room_tokens", "monthly_total", "gpu_line", "per_million_tokens"} <= set(
@@ -574,15 +573,15 @@ def test_every_machine_that_is_too_small_says_what_would_help() -> None:
 
 def test_what_would_help_is_worked_out_once_for_a_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    real = nearest.what_would_help
+    real = LlmSetting.what_would_help
 
-    def counted(made: Setting, refusal: Refusal, machine: Machine) -> tuple[dict[str, Any], ...]:
+    def counted(made: LlmSetting, refusal: Refusal, machine: Machine) -> tuple[dict[str, Any], ...]:
         asked.append(machine)
         return real(made, refusal, machine)
 
-    monkeypatch.setattr(nearest, "what_would_help", counted)
+    monkeypatch.setattr(LlmSetting, "what_would_help", counted)
     made = setting(ServingWorkload(model=LLAMA_70B), [Row(), Row(price="3"), Row("RTX3070")])
-    placements = placed(made)
+    placements = made.place()
     for _page in range(2):
         compare(made, placements, engine_version="test")
     assert len(asked) == 2
@@ -590,7 +589,7 @@ def test_what_would_help_is_worked_out_once_for_a_machine(monkeypatch: pytest.Mo
 
 def test_one_rejected_offer_says_what_would_help() -> None:
     made = setting(ServingWorkload(model=LLAMA_70B), [Row()])
-    rejection = one_candidate(made, placed(made), 0)
+    rejection = one_candidate(made, made.place(), 0)
     assert isinstance(rejection, Rejection)
     assert rejection.what_would_help
 
@@ -612,7 +611,7 @@ def test_a_price_with_tax_in_it_is_flagged() -> None:
     made = setting(ServingWorkload(), [Row()])
     plain = made.market.facts
     made.market.facts = lambda row, today: plain(row, today).model_copy(update={"tax_included": True})
-    assert "tax_included" in compare(made, placed(made), engine_version="test").candidates[0].warnings
+    assert "tax_included" in compare(made, made.place(), engine_version="test").candidates[0].warnings
 
 
 def test_a_filter_s_rejection_says_what_was_asked_and_what_it_is() -> None:

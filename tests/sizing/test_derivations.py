@@ -17,7 +17,6 @@ from planner.sizing.quantities import Derivation
 from planner.sizing.results import Candidate
 from planner.sizing.serving import operate
 from planner.sizing.speed_derivations import derive
-from planner.sizing.weighing import placed
 from planner.sizing.workload import (
     BatchWorkload,
     ModelReference,
@@ -90,7 +89,7 @@ CASES: dict[str, tuple[ServingWorkload | BatchWorkload, Row]] = {
 def explained(case: str) -> Candidate:
     workload, row = CASES[case]
     made = setting(workload, [row])
-    candidate = one_candidate(made, placed(made), 0)
+    candidate = one_candidate(made, made.place(), 0)
     assert isinstance(candidate, Candidate), candidate
     return candidate
 
@@ -109,9 +108,9 @@ def test_every_formula_gives_its_figure_again(case: str) -> None:
 def test_the_figures_explained_are_the_figures_shown(case: str) -> None:
     candidate = explained(case)
     shown: dict[str, float | None] = {
-        "weights_bytes": candidate.memory.weights_bytes,
-        "kv_bytes_per_token": candidate.memory.kv_bytes_per_token,
-        "kv_room_tokens": candidate.memory.kv_room_tokens,
+        "weights_bytes": candidate.split.weights_bytes,
+        "kv_bytes_per_token": candidate.split.kv_bytes_per_token,
+        "kv_room_tokens": candidate.split.kv_room_tokens,
         "usable_bytes": candidate.memory.usable_bytes,
         "needed_bytes": candidate.memory.needed_bytes,
         "monthly_total": float(candidate.monthly.total),
@@ -162,7 +161,7 @@ def test_a_closed_loop_that_waits_outside_says_how_long() -> None:
         runtime=RuntimeChoice(options=RuntimeOptions(max_num_seqs=4)),
     )
     made = setting(workload, [Row()])
-    (placement,) = placed(made)
+    (placement,) = made.place()
     assert isinstance(placement, Placement)
     point = altered(placement.point, load="concurrency", load_value=40.0)
     (found,) = operate([point], made.constants)

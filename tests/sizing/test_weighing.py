@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from planner.sizing.bill import MINOR_UNITS
 from planner.sizing.compare import bill_of
 from planner.sizing.offers import EgressPrice, EgressStep, StoragePrice, Terms
-from planner.sizing.options import Refusal
 from planner.sizing.placing import Placement
 from planner.sizing.rejecting import write_rejected
-from planner.sizing.weighing import REASONS, Weighed, names_accelerator, placed, weigh
+from planner.sizing.setting import Refusal
+from planner.sizing.weighing import REASONS, Weighed, names_accelerator, weigh
 from planner.sizing.workload import Filters, ModelReference, Schedule, ServingWorkload
 from tests.sizing.markets import Row, make_market, setting
 
@@ -65,7 +65,7 @@ SCHEDULES = st.builds(
 
 def weighed(workload: ServingWorkload, rows: list[Row]) -> Weighed:
     made = setting(workload, rows)
-    return weigh(made, placed(made))
+    return weigh(made, made.place())
 
 
 @settings(max_examples=40)
@@ -76,7 +76,7 @@ def test_integers_equal_the_exact_bills(rows: list[Row], schedule: Schedule, cur
          "filters": {"tiers": ["on_demand", "spot", "reserved"]}}
     )  # fmt: skip
     made = setting(workload, rows)
-    found = weigh(made, placed(made))
+    found = weigh(made, made.place())
     for row in found.rows:
         placement = found.placements[made.market.machine_index[row]]
         assert isinstance(placement, Placement)
@@ -145,7 +145,7 @@ def test_names_of_accelerators_match_whole_words_before_a_dash() -> None:
 
 def test_a_market_of_nothing_weighs_nothing() -> None:
     made = setting(ServingWorkload(), make_market([]))
-    assert len(weigh(made, placed(made)).rows) == 0
+    assert len(weigh(made, made.place()).rows) == 0
 
 
 def test_a_stale_price_is_marked_by_its_age() -> None:
@@ -159,7 +159,7 @@ def test_a_stale_price_is_marked_by_its_age() -> None:
 def test_the_rejected_stand_in_the_order_of_a_plain_sort(rows: list[Row]) -> None:
     workload = ServingWorkload(model=ModelReference(id="Qwen/Qwen2.5-32B-Instruct"))
     made = setting(workload, [*rows, Row("RTX4090"), Row("RTX3070"), Row("RTX4090", count=2)])
-    found = weigh(made, placed(made))
+    found = weigh(made, made.place())
     market = made.market
 
     def shortfall(row: int) -> float:

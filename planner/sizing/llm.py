@@ -1,0 +1,289 @@
+"""Serving an LLM, interactively or in batch, as a setting: replicas of an engine on machines of the market."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any, ClassVar
+
+from planner.sizing import bill, fewer, llm_derivations, memory, support
+from planner.sizing.architecture import Architecture, active_parameter_count, parameter_count
+from planner.sizing.bill import Run
+from planner.sizing.constants import Constants
+from planner.sizing.devices import Machine
+from planner.sizing.formats import FORMATS
+from planner.sizing.memory import Need
+from planner.sizing.placing import Placement, place
+from planner.sizing.quantities import Assumption, Derivation
+from planner.sizing.results import BatchRun, Bill, Candidate, MemorySplit, PerMillionTokens, Speed
+from planner.sizing.runtime import Runtime
+from planner.sizing.setting import WITHOUT_EFFECT, Change, Outcome, Refusal, Setting, Spared
+from planner.sizing.workload import BatchWorkload, ServingWorkload
+
+SECONDS_PER_HOUR = 3600
+SIXTEEN_BITS = {"bf16", "fp16"}
+NO_START_UP = Assumption(
+    name="start_up_hours",
+    value=0,
+    unit="h",
+    source="not counted: fetching the machine, loading the model and starting the engine come on top of each run",
+)
+PER_MILLION_STEP = Decimal("0.0001")
+FORMATS_TRIED = {"llama_cpp": ("gguf_q8_0", "gguf_q4_k_m")}
+FORMATS_TRIED_ELSEWHERE = ("fp8", "int4_awq")
+
+ORDERS: dict[str, Callable[[Placement], float | None]] = {
+    "ttft": lambda p: p.peak.ttft_s.value if p.peak.ttft_s else None,
+    "tpot": lambda p: p.peak.tpot_s.value if p.peak.tpot_s else None,
+    "throughput": lambda p: -p.peak.output_tokens_per_s.value * p.replicas,
+    "finish": lambda p: p.job_hours.value if p.job_hours else None,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class LlmSetting(Setting[Placement]):
+    """An LLM served by one engine with one set of speed constants."""
+
+    workload: ServingWorkload | BatchWorkload
+    arch: Architecture
+    runtime: Runtime
+    constants: Constants
+
+    descending: ClassVar[frozenset[str]] = frozenset({"throughput"})
+
+    def place(self) -> list[Placement | Refusal]:
+        return place(self.workload, self.arch, self.runtime, self.market.machines, self.constants)
+
+    def placing_key(self) -> str:
+        return f"{self.constants.version} {self.workload.model_dump_json(exclude=set(WITHOUT_EFFECT))}"
+
+    def describe(self) -> dict[str, Any]:
+        return describe_model(self.arch)
+
+    def document(self) -> dict[str, Any]:
+        """With the engine's version, too."""
+        document = self.workload.model_dump(mode="json")
+        document["runtime"]["version"] = self.runtime.version
+        return document
+
+    def memory(self, placed: Placement) -> MemorySplit:
+        """One device with the KV cache of the requests that it really holds at peak."""
+        held = min(placed.peak.batch, placed.point.batch_cap)
+        need = Need.of(self.workload, concurrency=max(1.0, held))
+        return memory.split(self.arch, need, self.runtime, placed.machine.device, placed.option.layout)
+
+    @property
+    def runs_by_machine(self) -> bool:
+        return isinstance(self.workload, BatchWorkload)
+
+    def run(self, placed: Placement) -> Run:
+        """A job runs once for each start of the schedule."""
+        if placed.job_hours is not None:
+            return bill.jobs(self.workload.schedule, Decimal(str(round(placed.job_hours.value, 6))))
+        return bill.scheduled(self.workload.schedule)
+
+    @property
+    def orders(self) -> Mapping[str, Callable[[Placement], float | None]]:
+        return ORDERS
+
+    def units_per_month(self, placed: Placement) -> float:
+        return sum(tokens_per_month(self, placed))
+
+    def outcome(self, placed: Placement, monthly: Bill, tier: str) -> Outcome:
+        return Outcome(
+            speed=_speed(self.workload, placed),
+            batch=_batch(self, placed, monthly),
+            per_million_tokens=per_million_tokens(self, placed, monthly),
+            requests_per_replica_maximum=int(placed.point.batch_cap),
+        )
+
+    def warnings(self) -> tuple[str, ...]:
+        if not_as_stored(self.arch, self.workload.weights_format):
+            return ("not_the_stored_format",)
+        return ()
+
+    def explain(self, placements: Sequence[Placement]) -> None:
+        fewer.explain(self.workload, placements, self.constants)
+
+    def spared(self, placed: Placement) -> Spared[Placement] | None:
+        reason = placed.reason
+        if reason is None:
+            return None
+        if reason.set_by == "headroom":
+            headroom = self.workload.headroom_fraction
+            return Spared(fewer.with_one_less(placed), "headroom_fraction", headroom, None)
+        if reason.missed is not None and (reason.set_by == "ttft_s" or reason.set_by == "tpot_s"):
+            missed = reason.missed
+            return Spared(fewer.with_one_less(placed), reason.set_by, missed.asked, missed.got)
+        return None
+
+    def derive(self, placed: Placement, candidate: Candidate) -> dict[str, Derivation]:
+        return llm_derivations.derive(self, placed, candidate)
+
+    def what_would_help(self, refusal: Refusal, machine: Machine) -> tuple[dict[str, Any], ...]:
+        """Changes that would make a replica fit on this machine, smallest first."""
+        workload = self.workload
+        if refusal.layout is None:
+            return ()
+        return memory.what_would_help(
+            self.arch,
+            Need.of(workload),
+            self.runtime,
+            machine.device,
+            refusal.layout,
+            device_count=machine.device_count,
+            weights_formats=support.weights_formats(
+                self.runtime, machine.device, self.arch, workload.kv_format
+            ),
+            kv_formats=support.kv_formats(self.runtime, machine.device, self.arch, workload.weights_format),
+        )
+
+    def changes(self) -> tuple[Change, ...]:
+        """The longest input the model itself allows; narrower weights, the checkpoint's own first."""
+        return (*self._shorter(), *self._narrower())
+
+    def _shorter(self) -> tuple[Change, ...]:
+        asked, longest = self.workload.input_tokens, self.arch.max_position
+        if longest is None or asked.maximum + self.workload.output_tokens.maximum <= longest:
+            return ()
+        maximum = longest - self.workload.output_tokens.maximum
+        if maximum < asked.typical:
+            return ()
+        update = {"input_tokens": asked.model_copy(update={"maximum": maximum})}
+        return (Change("input_tokens_maximum", maximum, update, is_needed=True),)
+
+    def _narrower(self) -> tuple[Change, ...]:
+        now = FORMATS[self.workload.weights_format].linear_bits
+        usual = FORMATS_TRIED.get(self.runtime.name, FORMATS_TRIED_ELSEWHERE)
+        names = dict.fromkeys((self.arch.stored_format, *usual))
+        return tuple(
+            Change("weights_format", name, {"weights_format": name})
+            for name in names
+            if name in FORMATS and FORMATS[name].linear_bits < now
+        )
+
+    def assumptions(self, first: Placement | None) -> list[Assumption]:
+        workload = self.workload
+        device = first.machine.device if first else None
+        listed = list(memory.assumptions(self.runtime, device, Need.of(workload)))
+        if first is not None:
+            listed += self.constants.assumptions(first.point.classes)
+        if device is not None and device.engine_total_assumed:
+            listed.append(
+                Assumption(
+                    name="engine_total_bytes",
+                    value=device.engine_total_bytes,
+                    unit="byte",
+                    source=f"assumed: 0.994 x what {device.name} reports, the ratio seen on H100-SXM5",
+                )
+            )
+        weights = FORMATS[workload.weights_format]
+        listed.append(
+            Assumption(name="bits_per_weight", value=weights.linear_bits, unit="bit", source=weights.source)
+        )
+        if isinstance(workload, BatchWorkload):
+            listed.append(NO_START_UP)
+        elif workload.request_rate_per_s is not None:
+            ratio = workload.concurrency.peak / workload.concurrency.average
+            listed.append(
+                Assumption(
+                    name="peak_to_average_rate", value=ratio, unit="1", source="concurrency.peak ÷ average"
+                )
+            )
+        return listed
+
+
+def not_as_stored(arch: Architecture, weights_format: str) -> bool:
+    """Whether the weights would have to be converted from what the checkpoint stores; BF16 and FP16 count as one."""
+    stored = arch.stored_format
+    return stored in FORMATS and stored != weights_format and not {stored, weights_format} <= SIXTEEN_BITS
+
+
+def _speed(workload: ServingWorkload | BatchWorkload, placement: Placement) -> Speed:
+    typical = placement.typical.load_point(placement.replicas)
+    peak = placement.peak.load_point(placement.replicas)
+    if isinstance(workload, BatchWorkload):
+        # At saturation requests wait for hours by intention: a time to first token says nothing.
+        typical = peak = peak.model_copy(update={"ttft_s": None})
+    return Speed(typical=typical, peak=peak)
+
+
+def _batch(setting: LlmSetting, placement: Placement, monthly: Bill) -> BatchRun | None:
+    workload = setting.workload
+    if not isinstance(workload, BatchWorkload) or placement.job_hours is None:
+        return None
+    run = setting.run(placement)
+    machine_lines = [line.amount for line in monthly.lines if line.what in ("gpu", "rework") and line.amount]
+    rate = placement.full.output_tokens_per_s
+    deadline = workload.deadline_hours
+    return BatchRun(
+        hours=placement.job_hours,
+        output_tokens_per_s=rate.model_copy(
+            update={name: getattr(rate, name) * placement.replicas for name in ("value", "low", "high")}
+        ),
+        cost=bill.rounded(sum(machine_lines, Decimal(0)) / run.starts, monthly.currency),
+        meets_deadline=None
+        if not isinstance(deadline, int | float)
+        else not any(miss.target == "deadline_hours" for miss in placement.misses),
+        spot_eligible=workload.interruptible,
+    )
+
+
+def tokens_per_month(setting: LlmSetting, placement: Placement) -> tuple[float, float]:
+    """Input and output tokens served in a month at average load: requests × typical lengths.
+
+    Serving: request rate × 3600 × hours of the schedule. Batch: requests of a job × jobs a month.
+    """
+    workload = setting.workload
+    if isinstance(workload, BatchWorkload):
+        requests = workload.request_count * float(setting.run(placement).starts)
+    else:
+        hours = workload.schedule.hours_per_day * workload.schedule.days_per_month
+        requests = placement.typical.request_rate_per_s * placement.replicas * SECONDS_PER_HOUR * hours
+    return requests * workload.input_tokens.typical, requests * workload.output_tokens.typical
+
+
+def per_million_tokens(setting: LlmSetting, placement: Placement, monthly: Bill) -> PerMillionTokens:
+    """Monthly total ÷ tokens of the month: all, output alone, and all at saturation for the hours billed."""
+    workload = setting.workload
+    taken, made = tokens_per_month(setting, placement)
+    lengths = workload.input_tokens.typical + workload.output_tokens.typical
+    full = placement.full.request_rate_per_s * placement.replicas * lengths * SECONDS_PER_HOUR
+    if isinstance(workload, BatchWorkload):
+        full *= monthly.hours
+    else:
+        full *= workload.schedule.hours_per_day * workload.schedule.days_per_month
+
+    def per_million(tokens: float) -> Decimal | None:
+        if tokens <= 0:
+            return None
+        return (monthly.total * 1_000_000 / Decimal(repr(tokens))).quantize(PER_MILLION_STEP, ROUND_HALF_UP)
+
+    return PerMillionTokens(
+        all=per_million(taken + made), output=per_million(made), at_full_use=per_million(full)
+    )
+
+
+def describe_model(arch: Architecture) -> dict[str, Any]:
+    """What was understood of the model."""
+    first = arch.layers[0] if arch.layers else None
+    of_config: dict[str, Any] = {}
+    if arch.assumed or arch.left_aside:
+        assumed = {item.key: item.value for item in arch.assumed}
+        of_config = {"assumed": assumed, "left_aside": list(arch.left_aside)}
+    return of_config | {
+        "name": arch.id,
+        "family": arch.family,
+        "parameters": parameter_count(arch),
+        "parameters_active": active_parameter_count(arch),
+        "parameters_published": arch.parameters_published,
+        "layers": arch.layer_count,
+        "hidden": arch.hidden,
+        "vocabulary": arch.vocab,
+        "attention": arch.attention_kind or (first.attention.kind if first else None),
+        "experts": arch.has_experts,
+        "max_position": arch.max_position,
+        "stored_format": arch.stored_format,
+        "source": arch.source,
+    }
