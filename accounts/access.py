@@ -27,6 +27,8 @@ P = ParamSpec("P")
 
 EMAIL_MAX_LENGTH = 254
 TEAM_KEY = "team"
+INVITED_KEY = "invited"
+"""The secret of an invitation that was opened before signing in or up."""
 
 
 def signed_in(

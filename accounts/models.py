@@ -124,6 +124,12 @@ class Membership(models.Model):
         return f"{self.user} – {self.team} ({self.role})"
 
 
+class InvitationQuerySet(models.QuerySet["Invitation"]):
+    def open(self, at: datetime) -> InvitationQuerySet:
+        """Those that still let somebody in; the instant of expiry itself is over."""
+        return self.filter(accepted_at__isnull=True, revoked_at__isnull=True, expires_at__gt=at)
+
+
 class Invitation(models.Model):
     """An open offer to join a team; the link's secret is stored as its hash only."""
 
@@ -137,11 +143,13 @@ class Invitation(models.Model):
     accepted_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
 
+    objects = InvitationQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-created_at", "-pk")
+
     def __str__(self) -> str:
         return f"{self.email} → {self.team}"
-
-    def is_open(self, at: datetime) -> bool:
-        return self.accepted_at is None and self.revoked_at is None and at < self.expires_at
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):

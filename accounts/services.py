@@ -20,6 +20,7 @@ from accounts.models import (
 )
 
 TOKEN_LIFETIME_DAYS_DEFAULT = 365
+SECRET_MAX_LENGTH = 200
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,26 @@
 from allauth.account import views as allauth_views
 from django.urls import path, re_path
 
-from accounts import views
+from accounts import team_views, token_views, views
 
 urlpatterns = [
     path("", views.account, name="account"),
+    path("teams/new/", team_views.new_team, name="new_team"),
+    path("teams/<int:pk>/", team_views.team, name="team"),
+    path("teams/<int:pk>/leave/", team_views.leave, name="leave_team"),
+    path("teams/<int:pk>/choose/", team_views.choose, name="choose_team"),
+    path("teams/<int:pk>/invitations/", team_views.invite, name="invite"),
+    path(
+        "teams/<int:pk>/invitations/<int:invitation_pk>/revoke/",
+        team_views.revoke_invitation,
+        name="revoke_invitation",
+    ),
+    path("teams/<int:pk>/members/<int:user_pk>/role/", team_views.change_role, name="change_role"),
+    path("teams/<int:pk>/members/<int:user_pk>/remove/", team_views.remove, name="remove_member"),
+    path("teams/<int:pk>/members/<int:user_pk>/hand-over/", team_views.hand_over, name="hand_over"),
+    path("invitations/<str:token>/", team_views.invitation, name="invitation"),
+    path("tokens/", token_views.tokens, name="tokens"),
+    path("tokens/<int:pk>/revoke/", token_views.revoke, name="revoke_token"),
     path("login/", allauth_views.login, name="account_login"),
     path("logout/", allauth_views.logout, name="account_logout"),
     path("signup/", allauth_views.signup, name="account_signup"),

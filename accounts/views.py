@@ -8,24 +8,33 @@ from allauth.account.decorators import secure_admin_login
 from django.conf import settings
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods
 
-from accounts.access import signed_in
+from accounts.access import current_team, signed_in
 from accounts.models import Membership, User
+from accounts.team_forms import NameForm
 from mitsumori.refusals import refusal
 
 admin_login = secure_admin_login(admin.site.login)
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def account(request: HttpRequest) -> HttpResponse:
-    memberships = (
-        Membership.objects.filter(user=cast(User, request.user)).select_related("team").order_by("team__name")
-    )
-    return render(request, "accounts/account.html", {"memberships": memberships})
+    """The person's name, teams and ways out; posting changes the name."""
+    user = cast(User, request.user)
+    form = NameForm(initial={"name": user.name})
+    if request.method == "POST":
+        form = NameForm(request.POST)
+        if form.is_valid():
+            User.objects.filter(pk=user.pk).update(name=form.cleaned_data["name"])
+            return redirect("account")
+    mine = current_team(request)
+    memberships = Membership.objects.filter(user=user).select_related("team").order_by("team__name")
+    context = {"memberships": memberships, "form": form, "current": mine}
+    return render(request, "accounts/account.html", context, status=422 if form.errors else 200)
 
 
 def locked_out(

@@ -11,4 +11,8 @@ from mitsumori import __version__
 
 
 def product(request: HttpRequest) -> dict[str, Any]:
-    return {"sign_up_open": settings.SIGN_UP_OPEN, "product_version": __version__}
+    return {
+        "sign_up_open": settings.SIGN_UP_OPEN,
+        "single_user": settings.SINGLE_USER,
+        "product_version": __version__,
+    }

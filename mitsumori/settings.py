@@ -53,6 +53,8 @@ class Environment(BaseSettings):
     email_from: str = Field("mitsumori@localhost", validation_alias=_named("EMAIL_FROM"))
     metrics_token: str = Field("", validation_alias=_named("METRICS_TOKEN"))
     sign_up_open: bool = True
+    signup: Literal["open", "closed"] = "open"
+    single_user: bool = False
     hub_enabled: bool = True
     hub_endpoint: str = Field(
         "https://huggingface.co", validation_alias=AliasChoices("MITSUMORI_HUB_ENDPOINT", "HF_ENDPOINT")
@@ -169,6 +171,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "accounts.single_user.SingleUser",
     "allauth.account.middleware.AccountMiddleware",
     "axes.middleware.AxesMiddleware",
     "django_prometheus.middleware.PrometheusAfterMiddleware",
@@ -299,7 +302,13 @@ AUTH_PASSWORD_VALIDATORS = [
         ("NumericPasswordValidator", {}),
     )
 ]
-SIGN_UP_OPEN = ENVIRONMENT.sign_up_open
+SINGLE_USER = ENVIRONMENT.single_user
+if SINGLE_USER and PRODUCTION:
+    raise ImproperlyConfigured(
+        "MITSUMORI_SINGLE_USER lets everybody in without signing in: it is for a machine of one's own, not for "
+        "production."
+    )
+SIGN_UP_OPEN = ENVIRONMENT.sign_up_open and ENVIRONMENT.signup == "open" and not SINGLE_USER
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/plans/"
 LOGOUT_REDIRECT_URL = "/"
@@ -411,6 +420,7 @@ MEDIA_ROOT = DATA_DIR / "files"
 # EMAIL_URL is smtp://user:password@host:port or smtps://…; without it messages are printed to the log.
 EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
 EMAIL_TIMEOUT = 5
+MAIL_IS_SENT = TESTING or bool(ENVIRONMENT.email_url)
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = ENVIRONMENT.email_from
 if ENVIRONMENT.email_url:
     _mail = urlsplit(ENVIRONMENT.email_url)

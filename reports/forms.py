@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -11,32 +10,12 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Team
+from mitsumori.text_fields import PlainTextField
 from reports.models import NOTE_LENGTH, TITLE_LENGTH
 from reports.services import Words
 
 QUERY_LENGTH = 8000
 MOMENT_LENGTH = 40
-# What PostgreSQL refuses, what no font shows and what breaks a line of a file; tab and line ends count as text.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\ufffd]")
-_LINE_ENDS = re.compile("[\t\n\r\u2028\u2029]")
-
-
-class PlainTextField(forms.CharField):
-    """Text that is kept as it was typed, without characters that nothing can show."""
-
-    def __init__(self, *, lines: bool = False, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.lines = lines
-
-    def to_python(self, value: Any) -> str:
-        text = str(super().to_python(value) or "")
-        if _UNPRINTABLE.search(text):
-            raise ValidationError(
-                _("Control characters and broken characters are not accepted."), code="unprintable"
-            )
-        if not self.lines and _LINE_ENDS.search(text):
-            raise ValidationError(_("One line is accepted here, without tabs and line breaks."), code="lines")
-        return text.replace("\r\n", "\n")
 
 
 class WordsForm(forms.Form):

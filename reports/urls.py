@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, path, register_converter
 
-from reports import export_views, share_views, views
+from reports import account_views, export_views, share_views, views
 
 
 class SlugConverter:
@@ -20,6 +20,7 @@ register_converter(SlugConverter, "plan")
 app_name = "reports"
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    path("accounts/delete/", account_views.delete_account, name="delete_account"),
     path("plans/", views.plans, name="plans"),
     path("plans/new/", views.save, name="save"),
     path("plans/draft/export.<str:fmt>", export_views.draft_export, name="draft_export"),

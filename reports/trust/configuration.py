@@ -10,7 +10,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from catalog.models import Offer
-from reports.trust import rows
+from reports.trust import rows, team_rows
 from reports.trust.world import HOSTILE_TITLE, PLAN_CANARY_A, PLAN_CANARY_B, World
 
 REFRESH_PORT = 18900
@@ -37,6 +37,11 @@ def write(
             "foreign": world.foreign.slug,
             "to_write": world.plan_to_write.slug,
             "link": world.link_to_revoke.pk,
+            "team": world.team.pk,
+            "member": world.people["viewer"].user.pk,
+            "invitation": world.invitation.pk,
+            "invited": world.invited,
+            "token_of_editor": world.token_of_editor.pk,
             "offer": _an_offer(),
             "accelerator": "H100-SXM5",
             "subject": "speed",
@@ -87,7 +92,11 @@ def _canaries(world: World) -> dict[str, list[str]]:
     return {
         PLAN_CANARY_A: [*team_a, *TOKEN_READERS, "link_ok", "link_torevoke"],
         PLAN_CANARY_B: ["other_owner", "api_other"],
-        **{person.user.email: [name] for name, person in world.people.items()},
+        # An owner manages the members of the team, and sees whom.
+        **{
+            person.user.email: [name, *(["owner"] if name in ("editor", "viewer") else [])]
+            for name, person in world.people.items()
+        },
         world.links["link_ok"]: ["link_ok"],
         # After its revocation the holder still knows the address that is asked for.
         world.links["link_torevoke"]: ["link_torevoke", "link_revoked"],
@@ -127,7 +136,8 @@ def _headers(world: World) -> dict[str, Any]:
 def _matrix(world: World, manage: str, routes: list[str]) -> dict[str, Any]:
     plain = [re.sub(r"<[^>]+>", "{one}", route) for route in routes]
     return {
-        "rows": [*rows.public(), *rows.accounts(), *rows.plans(), *rows.links(), *rows.api(), *rows.staff_only(plain)],
+        "rows": [*rows.public(), *rows.accounts(), *team_rows.teams(), *team_rows.people(),
+                 *rows.plans(), *rows.links(), *rows.api(), *rows.staff_only(plain)],
         "coverage": {"cmd": f"{manage} show_routes --json", "exempt": ["/static/{p}", "/api/v1/"]},
         "revocations": [
             {

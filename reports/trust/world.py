@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from allauth.account.models import EmailAddress
 from django.db import transaction
 
-from accounts.models import ApiToken, Role, Team, User
+from accounts import teams
+from accounts.models import ApiToken, Invitation, Role, Team, User
 from accounts.services import add_member, create_team, issue_token, personal_team, remove_member, revoke_token
 from planner.sizing.workload import ServingWorkload
 from reports import services
@@ -41,6 +42,11 @@ class World:
     links: dict[str, str]
     link_to_revoke: ShareLink
     load_link: str
+    team: Team
+    invitation: Invitation
+    invited: str
+    """The secret of the open invitation."""
+    token_of_editor: ApiToken
 
 
 def make(at: datetime) -> World:
@@ -75,6 +81,14 @@ def make(at: datetime) -> World:
     archived = _plan(team_a, owner, services.Words("Archived plan"), at)
     links["link_archived"] = services.share(services.newest(archived), user=owner, at=at)[1]
     services.archive(archived, at=at)
+    invitation, invited = teams.invite(
+        team_a,
+        email=f"invited-{mark}@a.example",
+        role=Role.VIEWER,
+        invited_by=owner,
+        at=at,
+        lifetime=timedelta(days=7),
+    )
     return World(
         people=people,
         plan=plan,
@@ -87,6 +101,10 @@ def make(at: datetime) -> World:
         links=links,
         link_to_revoke=link_to_revoke,
         load_link=services.share(services.newest(to_load), user=owner, at=at)[1],
+        team=team_a,
+        invitation=invitation,
+        invited=invited,
+        token_of_editor=ApiToken.objects.get(user=people["editor"].user, name="writes"),
     )
 
 

@@ -1,16 +1,24 @@
-"""Who may do what: every row of the examiner's matrix that speaks of plans, tried as everybody."""
+"""Who may do what: every route of the product, tried as everybody in the examiner's matrix.
+
+Anonymous, another team, a removed member, viewer, editor, owner, staff, tokens, and links that are open, expired,
+revoked, archived or guessed. A route that no row speaks of fails.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from io import StringIO
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import transaction
 from django.test import Client
+from zeal import zeal_ignore
 
 from reports.trust import configuration, rows, world
 from tests.factories import AT
@@ -18,7 +26,9 @@ from tests.reports.factories import sign_in
 
 pytestmark = pytest.mark.django_db
 
-LOGIN = "/accounts/login/"
+LOGINS = ("/accounts/login/", "/admin/login/")
+ABSENT = {"/catalog/runs/{one}/decide/"}
+"""Addresses of what the made-up world does not have: no run of a price source is held in it."""
 
 
 @dataclass
@@ -39,7 +49,10 @@ class Stage:
             options = {"data": json.dumps(body["json"]), "content_type": "application/json"}
         client = self.clients[who]
         headers = self.document["principals"][who].get("headers")
-        return getattr(client, row["method"].lower())(self.path(row["path"], who), headers=headers, **options)
+        path = self.path(row["path"], who)
+        # The page for a new password asks for two people: who is signed in, and whom the address names.
+        with zeal_ignore() if "/password/reset/key/" in path else nullcontext():
+            return getattr(client, row["method"].lower())(path, headers=headers, **options)
 
 
 @pytest.fixture
@@ -59,17 +72,20 @@ def stage(clock: None, catalog: None) -> Stage:
 
 def refused(response: Any) -> bool:
     if response.status_code in (301, 302, 303):
-        return LOGIN in response.headers["Location"]
+        return any(login in response.headers["Location"] for login in LOGINS)
     return response.status_code in (401, 403, 404, 405)
 
 
 def ours(stage: Stage, method: str) -> list[dict[str, Any]]:
-    starts = ("/plans", "/s/", "/api/v1/plans")
-    return [
-        row
-        for row in stage.document["matrix"]["rows"]
-        if row["path"].startswith(starts) and row["method"] == method
-    ]
+    return [row for row in stage.document["matrix"]["rows"] if row["method"] == method]
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    """Whatever happens inside is taken back, so that each try finds the same world."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 def tries(stage: Stage, row: dict[str, Any]) -> list[str]:
@@ -118,7 +134,11 @@ def test_writing_is_granted_to_those_of_the_matrix(stage: Stage) -> None:
     for row in (row for method in ("POST", "PATCH", "DELETE") for row in ours(stage, method)):
         for who in tries(stage, row):
             if row["allow"] != rows.EVERYBODY and who in row["allow"]:
-                response = stage.send(row, who)
+                with undone():
+                    response = stage.send(row, who)
+                if row["path"] in ABSENT:  # nobody else gets past the door, and behind it nothing is found
+                    assert response.status_code == 404
+                    continue
                 assert not refused(response), (
                     f"{row['method']} {row['path']} as {who}: {response.status_code}"
                 )
@@ -134,10 +154,12 @@ def test_a_foreign_plan_looks_like_a_missing_one(stage: Stage) -> None:
             foreign = stage.send(row, who)
             missing = stage.clients[who].get(stage.path(row["same_as_missing"], who))
             assert foreign.status_code == missing.status_code == 404
-            slugs = rf"{stage.document['vars']['plan']}|{stage.document['vars']['foreign']}|{rows.MISSING}"
-            assert re.sub(slugs, "", without_tokens(foreign.content)) == re.sub(
-                slugs, "", without_tokens(missing.content)
-            )
+            asked = [stage.path(row[key], who) for key in ("path", "same_as_missing")]
+            shown = [
+                without_tokens(answer.content).replace(path, "")
+                for answer, path in zip((foreign, missing), asked, strict=True)
+            ]
+            assert shown[0] == shown[1]
 
 
 def without_tokens(body: bytes) -> str:

@@ -1,0 +1,56 @@
+"""Two at the same moment, each in a thread and database connection of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from django.db import connection
+
+WAIT_S = 1.0
+
+
+def together(*works: Callable[[], Any]) -> list[BaseException]:
+    """Runs all at once; what they raised."""
+    gate = threading.Barrier(len(works))
+    raised: list[BaseException] = []
+
+    def run(work: Callable[[], Any]) -> None:
+        try:
+            gate.wait(10)
+            work()
+        except BaseException as error:
+            raised.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return raised
+
+
+def met_after(function: Callable[..., Any], count: int = 2) -> Callable[..., Any]:
+    """The function, and then a wait until as many threads have passed it: between a check and its write.
+
+    Where a lock keeps the others out, nobody comes, and the wait ends by itself.
+    """
+    gate = threading.Barrier(count)
+
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        found = function(*args, **kwargs)
+        with suppress(threading.BrokenBarrierError):
+            gate.wait(WAIT_S)
+        return found
+
+    return checked
+
+
+@contextmanager
+def unlocked(row: Any) -> Iterator[Any]:
+    """What a lock would be if it were taken out: no transaction, no row held."""
+    yield type(row).objects.get(pk=row.pk)
