@@ -12,8 +12,9 @@ import numpy as np
 from planner.sizing.constants import Constants, PointClasses
 from planner.sizing.quantities import Estimate
 from planner.sizing.results import Limit, LoadPoint
+from planner.sizing.roots import rising_root
 from planner.sizing.speed import Array
-from planner.sizing.steady import BISECTIONS, UNLIMITED, Load, ServingPoint, State, Steady
+from planner.sizing.steady import UNLIMITED, Load, ServingPoint, State, Steady
 
 __all__ = [
     "UNLIMITED", "Load", "OperatingPoint", "ServingPoint", "State", "Steady", "operate", "replicas_for",
@@ -176,28 +177,20 @@ def replicas_for(
     """How many equal replicas bear the whole ``loads`` within the targets (means); None where none can.
 
     A load is requests in flight or requests per second, as the point's ``load`` says; ``load_value`` of the
-    points is ignored. One replica's most is found by bisection over its batch, replicas = ceil(load ÷ most).
+    points is ignored. One replica's most is found as a root over its batch, replicas = ceil(load ÷ most).
     """
     if not points:
         return []
     steady = Steady(points, _columns(points, constants))
-    ttft_target = np.inf if ttft_s is None else ttft_s
-    tpot_target = np.inf if tpot_s is None else tpot_s
-    low = steady.least_log.copy()
-    high = np.log(steady.top)
+    ttft_target = UNLIMITED if ttft_s is None else np.minimum(ttft_s, UNLIMITED)
+    tpot_target = UNLIMITED if tpot_s is None else np.minimum(tpot_s, UNLIMITED)
 
-    def missed(batch: Array) -> tuple[np.ndarray, State]:
-        state = steady.at(batch)
-        return (state.ttft_s > ttft_target) | (state.tpot_s > tpot_target), state
+    def strain(logs: Array) -> Array:
+        state = steady.at(np.exp(logs))
+        return np.log(np.maximum(state.ttft_s / ttft_target, state.tpot_s / tpot_target))
 
-    never, _lightest = missed(np.exp(low))
-    always, _heaviest = missed(np.exp(high))
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        miss, _state = missed(np.exp(middle))
-        high = np.where(miss, middle, high)
-        low = np.where(miss, low, middle)
-    best = np.where(always, np.exp(low), np.exp(high))
+    never = strain(steady.least_log) > 0.0
+    best = np.exp(rising_root(strain, steady.least_log, np.log(steady.top)))
     state = steady.at(best)
     most_load = np.where(steady.by_rate, state.request_rate_per_s * 0.999, state.in_flight)
     wanted = np.asarray(loads, dtype=np.float64)

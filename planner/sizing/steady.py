@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.sizing.constants import PointClasses
+from planner.sizing.roots import rising_root
 from planner.sizing.speed import Array, Replicas, StepParts, decode_step, prefill_s, prompt_share_s
 
 Load = Literal["concurrency", "rate", "saturated", "within_limits"]
-BISECTIONS = 24
 LEAST_LOAD = 1e-3
 LEAST_STEPS = 1e-3
 UNLIMITED = 1e30
@@ -190,7 +190,7 @@ class Steady:
 
     @cached_property
     def least_log(self) -> Array:
-        """Where bisection starts: well below the load of one request at a time."""
+        """Where the search starts: well below the load of one request at a time."""
         decode = self.decode_steps * decode_step(self.replicas, np.ones_like(self.most)).total_s
         logarithms: Array = np.log(LEAST_LOAD * decode / (decode + self.prefill_alone_s))
         return logarithms
@@ -227,14 +227,12 @@ class Steady:
 
     def _largest(self, load: Array) -> Array:
         """The most sequences decoding whose load stays within ``load``; the cap where all do."""
-        low = self.least_log.copy()
-        high = np.log(self.top)
-        for _ in range(BISECTIONS):
-            middle = 0.5 * (low + high)
-            over = self._load(self.at(np.exp(middle))) > load
-            high = np.where(over, middle, high)
-            low = np.where(over, low, middle)
-        return np.exp(high)
+        with np.errstate(divide="ignore"):
+            asked = np.log(load)
+        logs = rising_root(
+            lambda tried: np.log(self._load(self.at(np.exp(tried)))) - asked, self.least_log, np.log(self.top)
+        )
+        return np.exp(logs)
 
     def _load(self, state: State) -> Array:
         load = np.where(self.by_rate, state.request_rate_per_s, state.in_flight)
