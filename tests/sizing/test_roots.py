@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.sizing.roots import ROUNDS, TOLERANCE, rising_root
+from planner.sizing.roots import TOLERANCE, rising_root
 from planner.sizing.speed import Array
 
 STEEPNESS = st.lists(st.floats(0.05, 20.0), min_size=1, max_size=6)
