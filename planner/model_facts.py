@@ -103,6 +103,7 @@ STORED: tuple[tuple[str, str], ...] = (
     (r"NVFP4", "nvfp4"),
     (r"gpt-oss", "mxfp4"),
     (r"FP8", "fp8"),
+    (r"deepseek-ai/DeepSeek-V4", "mxfp4"),
     (r"DeepSeek-(R1|V3)$|Kimi-K2-Instruct|MiniMax-M2", "fp8"),
     (r"Kimi-K2\.", "int4_gptq"),
 )
@@ -117,6 +118,12 @@ KEPT: tuple[tuple[str, tuple[Group, ...], float | None], ...] = (
 """What published checkpoints leave at 16 bits, and bits of odd group sizes: read off their packed counts, and
 off the config of Kimi-K2.5 (experts only, symmetric groups of 32). Meta's FP8 checkpoints quantise the MLP alone
 (model card of Llama 3.1)."""
+
+SECOND: tuple[tuple[str, tuple[tuple[Group, float], ...]], ...] = (
+    (r"deepseek-ai/DeepSeek-V4", (("attention", 8.0), ("mlp", 8.0))),
+)
+"""Groups that a checkpoint stores in a second format: DeepSeek V4's config declares FP8, and FP4 for the experts
+alone (``expert_dtype``); a vLLM log of the Flash model says 148.66 GiB with its draft layer, this sums to 148.3."""
 
 COLUMNS = {
     "layers": "num_hidden_layers", "hidden": "hidden_size", "intermediate": "intermediate_size",
@@ -254,6 +261,9 @@ def architecture_of(
     for pattern, kept, bits in KEPT:
         if re.search(pattern, row["hf_id"]):
             changes |= {"stored_kept": kept, "stored_linear_bits": bits}
+    for pattern, group_bits in SECOND:
+        if re.search(pattern, row["hf_id"]):
+            changes["stored_group_bits"] = group_bits
     if published is not None:
         changes["parameters_published"] = int(published["parameters"])
         changes["parameters_published_kind"] = published["kind"].rstrip("?")

@@ -36,9 +36,14 @@ def build(values: Mapping[str, float] | None = None) -> tuple[Runtime, ...]:
             low=row["low"],
             high=row["high"],
         )
+    ranges = {metric: tuple(found[:2]) for metric, found in document()["spreads"].items()}
     return tuple(
         Runtime.model_validate(
-            {**row, "constants": {name: constants[target] for name, target in row["constants"].items()}}
+            {
+                **row,
+                "constants": {name: constants[target] for name, target in row["constants"].items()},
+                "ranges": ranges,
+            }
         )
         for row in document()["runtimes"]
     )

@@ -11,6 +11,9 @@ GROWING = ("transformers", "autoawq", "litgpt", "ctranslate2", "onnxruntime", "l
 WHOLE = ("exllama",)
 LAID_OUT_AS = "sglang"
 """The product's engine whose cache is a plain one, token by token."""
+UNTIED = ("litgpt",)
+"""Libraries that keep the head apart from the embedding whatever the model does (LitGPT's GPT class: ``lm_head``
+and ``wte`` are two modules)."""
 FORMATS: dict[str, str] = {
     "gptq-int8": "int8", "int8": "int8", "bnb.int8": "int8", "awq-int4": "int4_awq", "awq": "int4_awq",
     "int4": "int4_gptq", "gptq-int4": "int4_gptq", "bnb.nf4": "nvfp4", "bnb.nf4-dq": "int4_gptq",
@@ -26,6 +29,8 @@ FILE_BITS: dict[str, float] = {
 MIXED_CACHES: dict[str, str] = {
     "k q8_0 / v f16": "q8_0+f16", "k q8_0 / v q4_0": "q8_0+q4_0", "k iq4_nl / v f16": "iq4_nl+f16",
 }  # fmt: skip
+FROM_OUTSIDE = ("nvidia-smi", "printed")
+"""How peaks are measured that hold more than the tensors in use."""
 WITHOUT_WEIGHTS = frozenset({"kv_size_gib", "kv_bytes_per_token", "compute_buffer_mib"})
 """Metrics of llama.cpp that do not depend on the weights' format."""
 
@@ -42,9 +47,16 @@ def generation(inputs: Mapping[str, str], extra: Mapping[str, str]) -> Generatio
         batch=int(float(inputs.get("batch") or 1)),
         prompt_logits=extra.get("prefill_logits_fp32") == "1",
         cache="whole" if label.startswith(WHOLE) else "grows",
-        as_reserved=inputs.get("measure") in ("nvidia-smi", "printed"),
+        as_reserved=inputs.get("measure") in FROM_OUTSIDE,
         with_context=inputs.get("measure") == "nvidia-smi",
     )
+
+
+def as_kept(arch: Architecture, label: str) -> Architecture:
+    """The model as the library of this label keeps it."""
+    if arch.tied and label.casefold().startswith(UNTIED):
+        return arch.model_copy(update={"tied": False, "id": f"{arch.id} (untied)"})
+    return arch
 
 
 def file_bits(label: str) -> float | None:

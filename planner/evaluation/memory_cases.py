@@ -15,15 +15,18 @@ from planner.evaluation.libraries import (
     FORMATS as LIBRARY_FORMATS,
 )
 from planner.evaluation.libraries import (
+    FROM_OUTSIDE,
     LAID_OUT_AS,
     MIXED_CACHES,
     WITHOUT_WEIGHTS,
+    as_kept,
     file_bits,
     generation,
 )
 from planner.evaluation.rows import options
 from planner.sizing.architecture import Architecture, Grouped, Latent, LayerGroup, NotSized
 from planner.sizing.devices import Device, Layout
+from planner.sizing.drafting import drafting
 from planner.sizing.formats import KV_BITS
 from planner.sizing.memory import Need
 from planner.sizing.peaks import Generation
@@ -34,7 +37,7 @@ FORMATS: dict[str, str] = {
     "bfloat16": "bf16", "bf16": "bf16", "16-bit": "bf16", "float16": "fp16", "f16": "fp16", "float32": "fp32",
     "w8a8": "int8", "fp8": "fp8", "fp8 (runtime)": "fp8", "fp8-dynamic": "fp8",
     "w4a16 (gptq_marlin)": "int4_gptq", "awq-int4": "int4_awq", "awq": "int4_awq", "gptq-int4": "int4_gptq",
-    "autoround-int4": "int4_gptq", "mxfp4": "mxfp4", "nvfp4": "nvfp4", "q4_k_m": "gguf_q4_k_m",
+    "autoround-int4": "int4_gptq", "mxfp4": "mxfp4", "fp4+fp8": "mxfp4", "nvfp4": "nvfp4", "q4_k_m": "gguf_q4_k_m",
     "ud-q4_k_xl": "gguf_q4_k_m", "q8_0": "gguf_q8_0", "w4a16": "int4_gptq", "int4": "int4_gptq",
 }  # fmt: skip
 """The product's format for a label."""
@@ -45,6 +48,7 @@ KV_FORMATS: dict[str, str] = {
     "fp8": "fp8", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "int8": "int8", "q8_0": "q8_0", "q4_0": "q4_0",
 }  # fmt: skip
 NEEDS_CARD = frozenset({"kv_tokens", "max_concurrency", "available_kv_gib"})
+WEIGHED = frozenset({"weights_gib_per_gpu", "weights_gib_total"})
 BEFORE_CHUNKS = "0.7"
 """The last vLLM that ran language models without chunked prefill on request (its first engine)."""
 LLAMA_CPP_CONTEXT = 4096
@@ -76,6 +80,8 @@ class MemoryCase:
     slots: int
     request_tokens: int
     context_divider: int
+    from_outside: bool = False
+    """Whether a peak was seen from outside the process."""
     call: Generation | None = None
     """What a library without a server was asked for."""
     file_bits: float | None = None
@@ -100,24 +106,28 @@ def case(inputs: Mapping[str, str]) -> MemoryCase:
     extra = options(inputs.get("options", ""))
     if inputs.get("kind", "llm") not in ("llm", "vision"):
         raise Unsupported(f"kind of workload: {inputs['kind']}")
-    for key in ("drafter", "adapters"):
-        if key in extra:
-            raise Unsupported(f"option {key}")
+    if "adapters" in extra:
+        raise Unsupported("option adapters")
     call = generation(inputs, extra) if metric == "peak_vram_gib" else None
     name, version, stated = (LAID_OUT_AS, None, False) if call else _engine(inputs)
-    if extra.get("mtp", "0") != "0" and not (name == "llama_cpp" and metric in WITHOUT_WEIGHTS):
-        raise Unsupported("option mtp")
     if name == "vllm" and version is None and extra.get("chunked_prefill") == "0":
         version = BEFORE_CHUNKS
     arch = _architecture(inputs, any_format=name == "llama_cpp" and metric in WITHOUT_WEIGHTS)
+    if call is not None:
+        arch = as_kept(arch, inputs.get("engine", ""))
     if arch.has_experts is False and extra.get("mla"):
         raise Unsupported("option mla on this model")
+    if _drafts(extra, arch, without=name == "llama_cpp" and metric in WITHOUT_WEIGHTS):
+        arch = drafting(arch)
     cached_as = arch
     if extra.get("mla") == "0" or extra.get("mla_support") == "0":
         cached_as = with_full_heads(arch)
     elif extra.get("mla") == "1":
         cached_as = with_latent_twice(arch)
     weights_format, bits = _weights(inputs, name, metric, call is not None)
+    if arch.stored_group_bits and weights_format != arch.stored_format and metric in WEIGHED:
+        # A label of one format for a checkpoint of two: another checkpoint, or the one with half of its name?
+        raise Unsupported(f"weights format: {weights_format} of a checkpoint that mixes two")
     tp, pp = _whole(inputs, "tp") or 1, _whole(inputs, "pp") or _whole(extra, "pp") or 1
     layout = Layout(tp=1 if extra.get("weights_sharded") == "0" else tp, pp=pp)
     gpus = _whole(inputs, "gpu_count")
@@ -167,10 +177,22 @@ def case(inputs: Mapping[str, str]) -> MemoryCase:
         slots=slots,
         request_tokens=max(1, request),
         context_divider=_whole(inputs, "dcp") or _whole(extra, "dcp") or 1,
+        from_outside=inputs.get("measure") in FROM_OUTSIDE,
         call=call,
         file_bits=bits,
         unpacks_latent=extra.get("mla") in ("2", "3"),
     )
+
+
+def _drafts(extra: Mapping[str, str], arch: Architecture, *, without: bool) -> bool:
+    """Whether the checkpoint's own draft layers are loaded. Raises ``Unsupported`` for a drafter that is another
+    model. ``without``: a figure that draft layers do not enter."""
+    drafter = extra.get("drafter", "mtp" if extra.get("mtp", "0") != "0" else "")
+    if not drafter or without:
+        return False
+    if drafter not in ("mtp", "eagle") or not arch.draft_parameters:
+        raise Unsupported(f"option {'drafter' if 'drafter' in extra else 'mtp'}")
+    return True
 
 
 def _engine(inputs: Mapping[str, str]) -> tuple[str, str | None, bool]:

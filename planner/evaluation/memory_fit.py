@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from planner import runtimes
-from planner.evaluation.memory_rows import predict_memory_rows
+from planner.evaluation.memory_rows import WIDENING, predict_memory_rows, spread_of
 from planner.evaluation.predictions import Prediction
 from planner.evaluation.rows import Row
 from planner.sizing.runtime import Runtime
@@ -169,17 +169,19 @@ def predict_out_of_fold(rows: Sequence[Row], training: Sequence[Row] | None = No
 
 def spreads(rows: Sequence[Row], predictions: Mapping[str, float | None]) -> dict[str, list[float]]:
     """The 80 % range of each metric as factors on the prediction, from ratios measured ÷ predicted out of
-    fold."""
+    fold. Where a range will be widened for a version that is not stated, the ratio counts as much less."""
     ratios: dict[str, list[float]] = defaultdict(list)
     for row in rows:
         predicted = predictions.get(row.id)
         if row.kind == "memory" and row.scored and predicted and float(row.measured) > 0 and predicted > 0:
-            ratios[row.metric].append(log(float(row.measured) / predicted))
+            key, stated = spread_of(row)
+            ratios[key].append(log(float(row.measured) / predicted) / (1 if stated else WIDENING))
     found: dict[str, list[float]] = {}
     for metric, own in sorted(ratios.items()):
         if len(own) < SPREAD_ROWS_MINIMUM:
             continue
-        tail = (1 - COVERAGE) / 2
+        # So few residuals show less than the whole spread: their tails are cut a little less.
+        tail = max(0.0, (1 - COVERAGE * (len(own) + 1) / len(own)) / 2)
         low, high = np.quantile(own, [tail, 1 - tail])
         found[metric] = [round(exp(min(low, -FLOOR)), 4), round(exp(max(high, FLOOR)), 4), float(len(own))]
     return found
@@ -200,6 +202,8 @@ def document(rows: Sequence[Row], predictions: Mapping[str, float | None] | None
         name = row["name"]
         value = own.values[name]
         shown = round(value, 3) if value < 1000 else round(value / 2**20) * 2**20
+        if value == float(row["start"]):
+            shown = row["start"]
         constants.append(
             {
                 **row,

@@ -13,6 +13,7 @@ from planner.evaluation.predictions import Prediction, refused
 from planner.evaluation.rows import Row
 from planner.sizing import kv_cache, memory, peaks, weights
 from planner.sizing.devices import Device
+from planner.sizing.overheads import first_stage_bytes
 from planner.sizing.quantities import GIB, MIB
 from planner.sizing.runtime import Runtime
 
@@ -32,14 +33,37 @@ UNKNOWN_SPREAD = (0.6, 1.6)
 """Factors of the 80 % range where no residual is known."""
 
 
+WIDENING = 1.5
+"""Power that ranges are raised to where the engine's version is not stated."""
+OUTSIDE = ":outside"
+"""Peaks seen from outside the process have a range of their own: driver, kernels and an allocator's leftovers are
+in them."""
+
+
 def spread(
-    metric: str, stated: bool, spreads: Mapping[str, Sequence[float]] | None = None
+    key: str, stated: bool, spreads: Mapping[str, Sequence[float]] | None = None
 ) -> tuple[float, float]:
     """The 80 % range of a metric as factors on the prediction; wider where the engine's version is not
     stated."""
     known = spreads if spreads is not None else runtimes.document().get("spreads", {})
-    low, high = known.get(metric, UNKNOWN_SPREAD)[:2]
-    return (low, high) if stated else (low * min(1.0, low**0.5), high * max(1.0, high**0.5))
+    low, high = known.get(key, known.get(key.removesuffix(OUTSIDE), UNKNOWN_SPREAD))[:2]
+    return (low, high) if stated else (min(1.0, low) ** WIDENING, max(1.0, high) ** WIDENING)
+
+
+def spread_key(metric: str, one: MemoryCase) -> tuple[str, bool]:
+    """Which range holds for a case, and whether the version matters to it and is stated.
+
+    What a library, a file or llama.cpp's graph of operations holds hardly depends on the version.
+    """
+    stated = one.version_stated or one.call is not None or one.engine == "llama_cpp"
+    stated = stated or REGIMES.get(metric) in VERSIONLESS
+    return metric + (OUTSIDE if metric == "peak_vram_gib" and one.from_outside else ""), stated
+
+
+def spread_of(row: Row) -> tuple[str, bool]:
+    """The same for a row that the product answers."""
+    parsed = _parsed(tuple(sorted({**row.inputs, "metric": row.metric}.items())))
+    return (row.metric, True) if isinstance(parsed, str) else spread_key(row.metric, parsed)
 
 
 @lru_cache(maxsize=8192)
@@ -76,9 +100,7 @@ def predict_memory_rows(
         if isinstance(value, str):
             found.append(Prediction(value, None, None, "ok", None, regime))
             continue
-        # What a library or a file holds hardly depends on the version.
-        stated = parsed.version_stated or parsed.call is not None or regime in VERSIONLESS
-        low, high = spread(metric, stated, spreads)
+        low, high = spread(*spread_key(metric, parsed), spreads)
         ends = sorted((value * low, value * high))
         found.append(Prediction(value, ends[0], ends[1], "ok", None, regime))
     return found
@@ -135,7 +157,7 @@ def _figure(one: MemoryCase, runtime: Runtime, device: Device) -> float:
     over = memory.overheads(arch, need, runtime, device, one.layout)
     if one.layout.pp > 1 and metric in FIRST_STAGE:
         over = replace(
-            over, activation=memory.forward_bytes(arch, need, runtime, one.layout, over.batched_tokens)
+            over, activation=first_stage_bytes(arch, need, runtime, one.layout, over.batched_tokens)
         )
     kv = kv_cache.footprint(
         one.cached_as, need.kv_format, need.weights_format, one.layout, runtime, over.batched_tokens

@@ -174,6 +174,8 @@ class Architecture(Frozen):
     """Groups that the checkpoint in its stored format leaves at 16 bits, beyond what the format always does."""
     stored_linear_bits: float | None = None
     """Bits a weight of its stored format, where its groups are not of the usual size."""
+    stored_group_bits: tuple[tuple[Group, float], ...] = ()
+    """Bits a weight of groups that the checkpoint stores in a second format (FP8 beside FP4 experts)."""
     attention_kind: str = ""
     parameters_published: int | None = None
     parameters_published_kind: str | None = None

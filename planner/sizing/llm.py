@@ -71,7 +71,8 @@ class LlmSetting(Setting[Placement]):
         """One device with the KV cache of the requests that it really holds at peak."""
         held = min(placed.peak.batch, placed.point.batch_cap)
         need = Need.of(self.workload, concurrency=max(1.0, held))
-        return memory.split(self.arch, need, self.runtime, placed.machine.device, placed.option.layout)
+        found = memory.split(self.arch, need, self.runtime, placed.machine.device, placed.option.layout)
+        return memory.with_ranges(found, self.runtime)
 
     @property
     def runs_by_machine(self) -> bool:

@@ -6,9 +6,10 @@ from dataclasses import replace
 from math import floor
 from typing import Any
 
-from planner.sizing import kv_cache, weights
+from planner.sizing import kv_cache, memory_ranges, weights
 from planner.sizing.architecture import Architecture
 from planner.sizing.devices import Device, Layout
+from planner.sizing.drafting import drafting
 from planner.sizing.formats import FORMATS, compute_rate
 from planner.sizing.overheads import HALF_BYTES, Need, Overheads, forward_bytes, mlp_width, overheads
 from planner.sizing.quantities import GIB, Assumption, Derivation, Term
@@ -29,14 +30,20 @@ def split(
     arch: Architecture, need: Need, runtime: Runtime, device: Device, layout: Layout, fraction: float = 1.0
 ) -> MemorySplit:
     """Bytes on the fullest device of one replica."""
+    arch = drafting(arch) if need.drafts else arch
     held = weights.footprint(arch, need.weights_format, layout)
     over = overheads(arch, need, runtime, device, layout)
     kv = kv_cache.footprint(arch, need.kv_format, need.weights_format, layout, runtime, over.batched_tokens)
     total = device_bytes(device, fraction)
     share = need.utilization or runtime.fraction
     fixed = held.resident_bytes + over.activation + over.inside
+    overcommitted, fraction_maximum = 0, None
     if runtime.budget == "fraction_of_total":
         usable = min(floor(share * total), max(0, total - over.outside))
+        at_most = memory_ranges.outside_at_most(over, runtime)
+        fraction_maximum = max(0, floor((total - at_most) / total * 100)) / 100 if total else 0.0
+        if need.utilization is not None:
+            overcommitted = max(0, floor(share * total) + at_most - total)
     elif runtime.budget == "static_fraction":
         # The static part holds weights and cache, of what is free after the engine set itself up; what is
         # left must hold the rest.
@@ -69,11 +76,24 @@ def split(
         needed_bytes=fixed + kv_needed,
         concurrency_at_typical=room // typical,
         concurrency_at_maximum=room // longest,
+        outside_bytes=over.outside,
+        overcommitted_bytes=overcommitted,
+        fraction_maximum=fraction_maximum,
     )
 
 
+def with_ranges(found: MemorySplit, runtime: Runtime) -> MemorySplit:
+    """The same split with the 80 % range of each block."""
+    return found.model_copy(update={"ranges": memory_ranges.of(found, runtime)})
+
+
 def verdict(found: MemorySplit) -> Verdict:
-    """``fits`` with the headroom asked for, ``tight`` only without it, else ``does_not_fit``."""
+    """``fits`` with the headroom asked for, ``tight`` only without it, else ``does_not_fit``.
+
+    A budget so large that what lies outside it has no room does not fit either: the engine fails to start.
+    """
+    if found.overcommitted_bytes:
+        return "does_not_fit"
     if found.needed_bytes + found.headroom_bytes <= found.usable_bytes:
         return "fits"
     if found.needed_bytes <= found.usable_bytes:
@@ -107,6 +127,11 @@ def what_would_help(
                 }
             )
 
+    if need.utilization is not None:
+        found_now = split(arch, need, runtime, device, layout, fraction)
+        if found_now.overcommitted_bytes and found_now.fraction_maximum:
+            share = found_now.fraction_maximum
+            tried("gpu_memory_utilization", share, replace(need, utilization=share))
     length = longest_context(arch, need, runtime, device, layout, fraction)
     if need.typical_tokens <= length < need.maximum_tokens:
         tried("maximum_tokens", length, replace(need, maximum_tokens=length))
@@ -161,6 +186,7 @@ def derive(
     arch: Architecture, need: Need, runtime: Runtime, device: Device, layout: Layout, fraction: float = 1.0
 ) -> dict[str, Derivation]:
     """How the figures of the split come about, to be read and evaluated again."""
+    arch, need = (drafting(arch), replace(need, drafts=False)) if need.drafts else (arch, need)
     found = split(arch, need, runtime, device, layout, fraction)
     over = overheads(arch, need, runtime, device, layout)
     kv = kv_cache.footprint(arch, need.kv_format, need.weights_format, layout, runtime, over.batched_tokens)

@@ -29,6 +29,8 @@ class Need:
     flash_attention: bool = True
     context_tokens: int | None = None
     """The engine's context limit, where it is not ``maximum_tokens``."""
+    drafts: bool = False
+    """Whether the checkpoint's own draft layers are loaded (``drafting``)."""
 
     @staticmethod
     def of(workload: LlmWorkload, concurrency: float = 1) -> Need:
@@ -60,6 +62,8 @@ class Overheads:
     context: int
     inside: int
     outside: int
+    warmup: int = 0
+    """Of ``outside``: what the sampler's run asks for anew once cache and graphs have cut up the heap."""
 
 
 def overheads(
@@ -71,6 +75,9 @@ def overheads(
     forward pass: batched tokens × 2 B × (MLP width on the rank + ``hidden_copies`` × hidden);
     sampler: sequences × vocabulary × ``logit_bytes`` + ``activation_base_bytes``, whole on every rank;
     llama.cpp: batched tokens × (vocabulary + 2 × hidden) × ``prompt_value_bytes``.
+    graphs = ``graph_bytes`` + layers of the stage × ``graph_layer_bytes`` + ``graph_expert_bytes`` with experts.
+    warm-up = sequences × vocabulary × ``warmup_logit_bytes``: the budget counts the sampler's own run, but not
+    that it must be allocated once more in one piece after the cache (vLLM from 0.8 runs it last).
     Constants are the runtime's, each with its source. Leaves out: encoders of images.
     """
     default = runtime.device_default(device)
@@ -91,21 +98,26 @@ def overheads(
         )
     activation = max(forward, logits + runtime.constant("activation_base_bytes"), prompt)
     ranks = layout.tp * layout.pp
+    switched = has_switched_links(device)
     non_torch = runtime.constant("engine_bytes")
     context = runtime.constant("context_bytes")
     if layout.tp > 1:
         non_torch = runtime.constant("engine_tp_bytes") or non_torch
-        if not has_switched_links(device):
+        if not switched:
             non_torch = runtime.constant("engine_tp_plain_bytes") or non_torch
-    if ranks > 1:
+    elif layout.pp > 1:
+        non_torch = runtime.constant("engine_pp_bytes") or non_torch
+    if ranks > 1 and switched:
         context = runtime.constant("context_tp_bytes") or context
     graphs = 0.0
     if not need.eager:
         graphs = (
             runtime.constant("graph_bytes")
             + runtime.constant("graph_layer_bytes") * arch.layer_count / layout.pp
+            + (runtime.constant("graph_expert_bytes") if arch.has_experts else 0)
         )
-    inside, outside = non_torch, context
+    warmup = min(sequences, tokens) * arch.vocab * runtime.constant("warmup_logit_bytes")
+    inside, outside = non_torch, context + warmup
     if runtime.budget == "fraction_of_total":
         inside += graphs if runtime.graphs_in_budget else 0
         outside += 0 if runtime.graphs_in_budget else graphs
@@ -113,7 +125,7 @@ def overheads(
         inside, outside = non_torch + context + graphs, 0
     return Overheads(
         tokens, sequences, round(activation), round(non_torch), round(graphs), round(context), round(inside),
-        round(outside),
+        round(outside), round(warmup),
     )  # fmt: skip
 
 
@@ -132,6 +144,15 @@ def forward_bytes(arch: Architecture, need: Need, runtime: Runtime, layout: Layo
     """Activation peak of one layer's forward pass: tokens × bytes a value × (MLP width + copies × hidden)."""
     width = 4 if need.weights_format == "fp32" else HALF_BYTES
     return round(tokens * width * (mlp_width(arch, layout) + runtime.constant("hidden_copies") * arch.hidden))
+
+
+def first_stage_bytes(
+    arch: Architecture, need: Need, runtime: Runtime, layout: Layout, tokens: int
+) -> int:  # fmt: skip
+    """Activation peak of a pipeline's first stage, which has no logits: the forward pass, and hidden states with
+    their residuals on their way to the next stage (2 × tokens × hidden × bytes a value)."""
+    width = 4 if need.weights_format == "fp32" else HALF_BYTES
+    return forward_bytes(arch, need, runtime, layout, tokens) + 2 * tokens * width * arch.hidden
 
 
 def mlp_width(arch: Architecture, layout: Layout) -> float:

@@ -64,6 +64,8 @@ class Runtime(Frozen):
     """Longer models are prefilled in chunks after all, if they have neither windows nor towers."""
     chunk_tokens: int | None = None
     constants: dict[str, Assumption]
+    ranges: dict[str, tuple[float, float]] = {}
+    """80 % ranges of what was measured, as factors on a prediction, by metric (``memory_ranges``)."""
     source: str
 
     @cached_property

@@ -144,6 +144,9 @@ def _bits(tensor: Tensor, form: Format, experts: bool, fraction: float, arch: Ar
     ):
         if tensor.group in arch.stored_kept:
             return 16
+        for group, bits in arch.stored_group_bits:
+            if tensor.group == group:
+                return bits
         if arch.stored_linear_bits is not None:
             return arch.stored_linear_bits
     sharing = max(1, tensor.query_heads // tensor.kv_heads)
