@@ -6,21 +6,25 @@ other source: an older price does not replace a newer one, and the same file aga
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
+from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
+from accounts.models import User
+from catalog import workbooks
 from catalog.facts import accelerators
 from catalog.identify import identify
 from catalog.models import CatalogVersion, PriceUnit, Provider, Refresh, RefreshStatus, Tier
+from catalog.price_tables import FileFault, csv_rows, is_workbook
 from catalog.recording import Observation, record, rounded
 
 REQUIRED = ("provider", "sku", "price", "currency", "observed_on", "source")
@@ -33,21 +37,19 @@ LENGTHS = {
     "licence": 40,
 }  # fmt: skip
 
+DAYS = ("observed_on", "effective_from")
+
+WORKBOOK_BYTES_MAXIMUM = 20 * 2**20
+"""A larger one is cut there, and what is cut cannot be read."""
 ROWS_MAXIMUM = 100_000
-LINE_BYTES_MAXIMUM = 20_000
+FAULTY_ROWS_MAXIMUM = 2_000
+"""A file with more of them is another file; it is not read to its end."""
 FAULTS_KEPT = 100
 BATCH = 1000
 
 NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?", re.ASCII)
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What spreadsheets take for the beginning of a formula."""
-
-
-class FileFault(Exception):
-    """The file as a whole cannot be read; ``line`` says where it ended."""
-
-    def __init__(self, line: int, what: str) -> None:
-        super().__init__(f"line {line}: {what}")
 
 
 @dataclass
@@ -62,39 +64,107 @@ class ImportReport:
     prices_added: int = 0
     prices_older: int = 0
 
+    accepted: list[dict[str, str]] = field(default_factory=list)
+    """The first hundred rows without a fault, as they would be written."""
+    unreadable: bool = False
+    """The file ended for a fault of its own: nothing of it can be taken."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {**vars(self), "not_comparable": dict(self.not_comparable)}
+
+    def may_be_taken(self, take_good: bool) -> bool:
+        if self.unreadable or self.rows_read == self.faulty_rows:
+            return False
+        return take_good or not self.faulty_rows
+
+    def accept(self, line: int, one: Observation) -> None:
+        if one.not_comparable:
+            self.not_comparable[one.not_comparable] += 1
+        if len(self.accepted) < FAULTS_KEPT:
+            self.accepted.append({
+                "line": str(line), "provider": one.provider, "sku": one.sku, "region": one.region,
+                "tier": one.tier, "accelerator": one.accelerator or one.accelerator_as_written,
+                "gpu_count": "" if one.gpu_count is None else str(one.gpu_count),
+                "amount": f"{one.amount.normalize():f}", "currency": one.currency, "unit": one.unit,
+                "observed_on": one.observed_on.isoformat(), "not_comparable": one.not_comparable,
+            })  # fmt: skip
+
     def blame(self, line: int, faults: list[str]) -> None:
         self.faulty_rows += 1
         room = FAULTS_KEPT - len(self.faults)
-        self.faults += [f"line {line}: {fault}" for fault in faults[:room]]
+        self.faults += [
+            _("line %(line)s: %(what)s") % {"line": line, "what": fault} for fault in faults[:room]
+        ]
+
+
+@dataclass(frozen=True)
+class PriceFile:
+    """A file by name and content: a CSV, or the first sheet of a workbook. What lies on a disk is read as a stream."""
+
+    name: str
+    content: bytes | Path
+
+    @property
+    def is_workbook(self) -> bool:
+        return is_workbook(self.name, self._read(8))
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        if self.is_workbook:
+            yield from workbooks.rows(self._read(WORKBOOK_BYTES_MAXIMUM))
+        elif isinstance(self.content, bytes):
+            yield from csv_rows(BytesIO(self.content))
+        else:
+            with self.content.open("rb") as file:
+                yield from csv_rows(file)
+
+    def _read(self, size_bytes: int) -> bytes:
+        if isinstance(self.content, bytes):
+            return self.content[:size_bytes]
+        with self.content.open("rb") as file:
+            return file.read(size_bytes)
+
+
+def check(file: PriceFile, at: datetime) -> ImportReport:
+    """Read the whole file and write nothing."""
+    report = ImportReport()
+    providers = known_providers()
+    try:
+        for line, result in rows_of(file, providers, at):
+            report.rows_read += 1
+            if isinstance(result, list):
+                report.blame(line, result)
+                if report.faulty_rows > FAULTY_ROWS_MAXIMUM:
+                    most = f"{FAULTY_ROWS_MAXIMUM:,}"
+                    raise FileFault(
+                        line,
+                        _("more than %(count)s rows have faults; is this the right file?") % {"count": most},
+                    )
+            else:
+                report.accept(line, result)
+    except FileFault as fault:
+        report.faulty_rows += 1
+        report.faults.append(str(fault))
+        report.unreadable = True
+    return report
 
 
 def import_prices(path: Path, at: datetime, *, take_good: bool = False) -> ImportReport:
     """Take a file's prices: all of them, or with ``take_good`` those whose rows have no fault."""
-    report = ImportReport()
-    providers = _providers()
-    try:
-        for line, result in _rows(path, providers, at):
-            report.rows_read += 1
-            if isinstance(result, list):
-                report.blame(line, result)
-            elif result.not_comparable:
-                report.not_comparable[result.not_comparable] += 1
-    except FileFault as fault:
-        report.faulty_rows += 1
-        report.faults.append(str(fault))
-        return report
-    if report.rows_read == report.faulty_rows or (report.faulty_rows and not take_good):
-        return report
-    with transaction.atomic():
-        _take(path, providers, at, report)
-    report.taken = True
+    file = PriceFile(path.name, path)
+    report = check(file, at)
+    if report.may_be_taken(take_good):
+        with transaction.atomic():
+            take(file, at, report)
     return report
 
 
-def _take(path: Path, providers: Mapping[str, str], at: datetime, report: ImportReport) -> None:
+def take(file: PriceFile, at: datetime, report: ImportReport, asked_by: User | None = None) -> Refresh:
+    """Append the prices of the rows that have no fault, as a run of its own; call it inside a transaction."""
+    providers = known_providers()
     run = Refresh.objects.create(
         source="file", status=RefreshStatus.SUCCEEDED, started_at=at, lease_until=at, finished_at=at,
-        reason_detail=path.name[:300], item_count=report.rows_read, refused={"faulty": report.faulty_rows},
+        reason_detail=file.name[:300], item_count=report.rows_read, refused={"faulty": report.faulty_rows},
+        asked_by=asked_by,
     )  # fmt: skip
     batch: list[Observation] = []
 
@@ -105,7 +175,7 @@ def _take(path: Path, providers: Mapping[str, str], at: datetime, report: Import
         report.prices_older += done.prices_older
         batch.clear()
 
-    for _line, result in _rows(path, providers, at):
+    for _line, result in rows_of(file, providers, at):
         if isinstance(result, Observation):
             batch.append(result)
         if len(batch) >= BATCH:
@@ -115,9 +185,11 @@ def _take(path: Path, providers: Mapping[str, str], at: datetime, report: Import
     run.added_count, run.changed_count = report.offers_added, report.prices_added
     run.save()
     CatalogVersion.bump(at)
+    report.taken = True
+    return run
 
 
-def _providers() -> dict[str, str]:
+def known_providers() -> dict[str, str]:
     """Every spelling of a provider, in lower case, to its slug."""
     known: dict[str, str] = {}
     for slug, name, names_seen in Provider.objects.values_list("slug", "name", "names_seen"):
@@ -125,77 +197,68 @@ def _providers() -> dict[str, str]:
     return known
 
 
-# --- From bytes to rows ------------------------------------------------------------------------------------
+# --- From cells to rows ------------------------------------------------------------------------------------
 
 
-def _rows(
-    path: Path, providers: Mapping[str, str], at: datetime
+def rows_of(
+    file: PriceFile, providers: Mapping[str, str], at: datetime
 ) -> Iterator[tuple[int, Observation | list[str]]]:
     """Each row with its line: an observation, or its faults."""
-    with path.open("rb") as file:
-        reader = csv.reader(_lines(file), strict=True)
-        columns = _header(reader)
-        seen: dict[tuple[str, date], Decimal] = {}
-        number = 0
-        while True:
-            try:
-                cells = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                raise FileFault(reader.line_num, f"cannot be read as CSV ({error})") from None
-            if not any(cell.strip() for cell in cells):
-                continue
-            number += 1
-            if number > ROWS_MAXIMUM:
-                raise FileFault(reader.line_num, f"more than {ROWS_MAXIMUM:,} rows; split the file")
-            if len(cells) != len(columns):
-                yield reader.line_num, [f"{len(cells)} cells where the header has {len(columns)}"]
-                continue
-            row = {name: cell.strip() for name, cell in zip(columns, cells, strict=True)}
-            result = _read(row, providers, at)
-            if isinstance(result, Observation):
-                key = (result.key, result.observed_on)
-                if seen.setdefault(key, result.amount) != result.amount:
-                    result = ["price: another row has another price for this machine on this day"]
-            yield reader.line_num, result
-
-
-def _lines(file: BinaryIO) -> Iterator[str]:
+    table = file.rows()
+    columns = _header(table)
+    days = [place for place, name in enumerate(columns) if name in DAYS] if file.is_workbook else []
+    seen: dict[tuple[str, date], Decimal] = {}
     number = 0
-    while raw := file.readline(LINE_BYTES_MAXIMUM + 1):
+    for line, cells in table:
+        if not any(cell.strip() for cell in cells):
+            continue
         number += 1
-        if len(raw) > LINE_BYTES_MAXIMUM:
-            raise FileFault(number, f"longer than {LINE_BYTES_MAXIMUM:,} bytes; is this a CSV file?")
-        if b"\0" in raw:
-            raise FileFault(number, "holds a zero byte; is this a CSV file in UTF-8?")
-        try:
-            yield raw.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError:
-            raise FileFault(number, f"not UTF-8{_guess(raw)}; save the file as UTF-8") from None
+        if number > ROWS_MAXIMUM:
+            raise FileFault(
+                line, _("more than %(count)s rows; split the file") % {"count": f"{ROWS_MAXIMUM:,}"}
+            )
+        if file.is_workbook:
+            # A sheet has no cells where a row ends early; days are numbers there.
+            cells += [""] * (len(columns) - len(cells))
+            for place in days:
+                cells[place] = workbooks.day_of(cells[place])
+        if len(cells) != len(columns):
+            yield (
+                line,
+                [
+                    _("%(count)s cells where the header has %(columns)s")
+                    % {"count": len(cells), "columns": len(columns)}
+                ],
+            )
+            continue
+        row = {name: cell.strip() for name, cell in zip(columns, cells, strict=True)}
+        result = _read(row, providers, at)
+        if isinstance(result, Observation):
+            key = (result.key, result.observed_on)
+            if seen.setdefault(key, result.amount) != result.amount:
+                result = [_("price: another row has another price for this machine on this day")]
+        yield line, result
 
 
-def _guess(raw: bytes) -> str:
-    """Which encoding it looks like, where that is plain."""
+def _header(table: Iterator[tuple[int, list[str]]]) -> list[str]:
     try:
-        text = raw.decode("cp932")
-    except UnicodeDecodeError:
-        return ""
-    return " (it looks like Shift_JIS)" if re.search(r"[\u3040-\u30ff\u4e00-\u9fff]", text) else ""
-
-
-def _header(reader: Iterator[list[str]]) -> list[str]:
-    try:
-        columns = [cell.strip().casefold() for cell in next(reader)]
+        line, cells = next(table)
     except StopIteration:
-        raise FileFault(1, "the file is empty") from None
-    except csv.Error as error:
-        raise FileFault(1, f"cannot be read as CSV ({error})") from None
-    faults = [f"no column {name}" for name in REQUIRED if name not in columns]
-    faults += [f"unknown column {name[:40]!r}" for name in columns if name not in (*REQUIRED, *OPTIONAL)]
-    faults += [f"column {name} twice" for name, count in Counter(columns).items() if count > 1]
+        raise FileFault(1, _("the file is empty")) from None
+    columns = [cell.strip().casefold() for cell in cells]
+    faults = [_("no column %(name)s") % {"name": name} for name in REQUIRED if name not in columns]
+    faults += [
+        _("unknown column %(name)s") % {"name": repr(name[:40])}
+        for name in columns
+        if name not in (*REQUIRED, *OPTIONAL)
+    ]
+    faults += [
+        _("column %(name)s twice") % {"name": name[:40]}
+        for name, count in Counter(columns).items()
+        if count > 1
+    ]
     if faults:
-        raise FileFault(1, "; ".join(faults[:20]))
+        raise FileFault(line, "; ".join(faults[:20]))
     return columns
 
 
@@ -210,7 +273,7 @@ def _read(row: dict[str, str], providers: Mapping[str, str], at: datetime) -> Ob
         try:
             if not text:
                 if name in REQUIRED:
-                    raise ValueError("is empty")
+                    raise ValueError(_("is empty"))
                 return None
             return read(text)
         except ValueError as error:
@@ -228,7 +291,7 @@ def _read(row: dict[str, str], providers: Mapping[str, str], at: datetime) -> Ob
     vcpu, ram_gib = cell("vcpu", _number), cell("ram_gib", _number)
     provider = providers.get(row.get("provider", "").casefold())
     if provider is None and row.get("provider"):
-        faults.append(f"provider: {row['provider'][:40]!r} is not in the catalog")
+        faults.append(_("provider: %(name)s is not in the catalog") % {"name": repr(row["provider"][:40])})
     if faults:
         return faults
     card, reason, detail = _card(str(values["accelerator"] or ""), str(provider), count)
@@ -273,11 +336,11 @@ def _card(written: str, provider: str, count: object) -> tuple[str | None, str, 
 def _text(longest: int) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text.startswith(FORMULA):
-            raise ValueError(f"{text[:20]!r} begins like a formula")
+            raise ValueError(_("%(text)s begins like a formula") % {"text": repr(text[:20])})
         if len(text) > longest:
-            raise ValueError(f"longer than {longest} characters")
+            raise ValueError(_("longer than %(longest)s characters") % {"longest": longest})
         if not text.isprintable():
-            raise ValueError("holds characters that cannot be printed")
+            raise ValueError(_("holds characters that cannot be printed"))
         return text
 
     return read
@@ -286,44 +349,49 @@ def _text(longest: int) -> Callable[[str], str]:
 def _price(text: str) -> Decimal:
     amount = _number(text)
     if amount == 0:
-        raise ValueError("zero is not a price; leave the row out where it is unknown")
+        raise ValueError(_("zero is not a price; leave the row out where it is unknown"))
     return amount
 
 
 def _number(text: str) -> Decimal:
     if not NUMBER.fullmatch(text):
-        raise ValueError(f"{text[:20]!r} is not a number like 12.5, without sign, unit or separators")
+        raise ValueError(
+            _("%(text)s is not a number like 12.5, without sign, unit or separators")
+            % {"text": repr(text[:20])}
+        )
     return rounded(Decimal(text))
 
 
 def _whole(text: str) -> int:
     if not re.fullmatch(r"\d{1,4}", text, re.ASCII) or int(text) == 0:
-        raise ValueError(f"{text[:20]!r} is not a whole number from 1")
+        raise ValueError(_("%(text)s is not a whole number from 1") % {"text": repr(text[:20])})
     return int(text)
 
 
 def _currency(text: str) -> str:
     if not re.fullmatch(r"[A-Z]{3}", text, re.ASCII):
-        raise ValueError(f"{text[:20]!r} is not a currency like USD")
+        raise ValueError(_("%(text)s is not a currency like USD") % {"text": repr(text[:20])})
     return text
 
 
 def _day(text: str, latest: date | None) -> date:
     if not re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
-        raise ValueError(f"{text[:20]!r} is not a day like 2026-11-30")
+        raise ValueError(_("%(text)s is not a day like 2026-11-30") % {"text": repr(text[:20])})
     try:
         day = date.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{text!r} is not in the calendar") from None
+        raise ValueError(_("%(text)s is not in the calendar") % {"text": repr(text)}) from None
     if latest is not None and day > latest:
-        raise ValueError(f"{text} is in the future")
+        raise ValueError(_("%(text)s is in the future") % {"text": text})
     return day
 
 
 def _one_of(values: list[str]) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in values:
-            raise ValueError(f"{text[:20]!r} is none of {', '.join(values)}")
+            raise ValueError(
+                _("%(text)s is none of %(values)s") % {"text": repr(text[:20]), "values": ", ".join(values)}
+            )
         return text
 
     return read

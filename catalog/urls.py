@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from catalog import views
+from catalog import upload_views, views
 
 app_name = "catalog"
 
@@ -12,6 +12,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("accelerators/<str:name>/", views.accelerator, name="accelerator"),
     path("offers/", views.offers, name="offers"),
     path("offers/<int:pk>/", views.offer, name="offer"),
+    path("price-files/", upload_views.price_files, name="price_file_upload"),
+    path("price-files/<int:pk>/", upload_views.price_file, name="price_file"),
+    path("price-files/<int:pk>/decide/", upload_views.decide_price_file, name="decide_price_file"),
     path("review/", views.review, name="review"),
     path("sources/", views.sources, name="sources"),
     path("sources/<slug:name>/", views.source, name="source"),

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
@@ -17,7 +16,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.access import signed_in
-from accounts.models import User
 from catalog import presenters, services, sheets
 from catalog.facts import accelerators as accelerator_facts
 from catalog.forms import AcceleratorFilterForm, FilterForm, OfferFilterForm
@@ -25,6 +23,7 @@ from catalog.models import KeptBack, MachineType, Offer, Provider, Refresh
 from catalog.sources import SOURCES
 from catalog.sources.quotes import SourceFailure
 from catalog.tasks import refresh_source
+from catalog.upload_views import staff
 from catalog.wording import DECISION_REFUSED, say
 from mitsumori.broker import broker_answers
 
@@ -156,7 +155,7 @@ def source(request: HttpRequest, name: str) -> HttpResponse:
 @signed_in
 def review(request: HttpRequest) -> HttpResponse:
     """What came in and is not understood: cards, counts and sizes that somebody should look at."""
-    _staff(request)
+    staff(request)
     return render(request, "catalog/review.html", {"groups": presenters.review_groups()})
 
 
@@ -164,7 +163,7 @@ def review(request: HttpRequest) -> HttpResponse:
 @signed_in
 def refresh(request: HttpRequest, name: str) -> HttpResponse:
     """Ask the worker to refresh a source now; the page then follows its progress."""
-    user = _staff(request)
+    user = staff(request)
     if name not in SOURCES:
         raise Http404
     if not broker_answers():
@@ -183,7 +182,7 @@ def refresh(request: HttpRequest, name: str) -> HttpResponse:
 @signed_in
 def decide(request: HttpRequest, pk: int) -> HttpResponse:
     """Confirm or drop a held run."""
-    user = _staff(request)
+    user = staff(request)
     run = get_object_or_404(Refresh, pk=pk)
     action = request.POST.get("action", "")
     if action not in ("confirm", "drop"):
@@ -208,7 +207,7 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
 @signed_in
 def take_kept_back(request: HttpRequest, pk: int) -> HttpResponse:
     """Take one price that moved too far."""
-    user = _staff(request)
+    user = staff(request)
     held = get_object_or_404(KeptBack.objects.select_related("refresh", "offer"), pk=pk)
     try:
         services.take_kept_back(held, user, timezone.now())
@@ -217,13 +216,6 @@ def take_kept_back(request: HttpRequest, pk: int) -> HttpResponse:
     else:
         messages.success(request, _("The price is in force."))
     return redirect("catalog:source", held.refresh.source)
-
-
-def _staff(request: HttpRequest) -> User:
-    user = cast(User, request.user)
-    if not user.is_staff:
-        raise PermissionDenied
-    return user
 
 
 def _sorting(request: HttpRequest, form: FilterForm) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from catalog.models.terms import (
     StoragePrice,
     StorageSpeed,
 )
+from catalog.models.uploads import PriceUpload, UploadState
 
 __all__ = [
     "PRICE_DIGITS",
@@ -51,6 +52,7 @@ __all__ = [
     "OfferQuerySet",
     "Price",
     "PriceUnit",
+    "PriceUpload",
     "Provider",
     "Refresh",
     "RefreshDecision",
@@ -62,5 +64,6 @@ __all__ = [
     "StoragePrice",
     "StorageSpeed",
     "Tier",
+    "UploadState",
     "offer_key",
 ]

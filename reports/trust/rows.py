@@ -26,6 +26,7 @@ def public() -> Iterable[Row]:
     """Pages and answers for everybody."""
     for path in (
         "/", "/components/", "/methods/{subject}/", "/workbench/", "/workbench/models/", "/workbench/chart/",
+        "/workbench/model/",
         "/workbench/candidate/{offer}/", "/accelerators/{accelerator}/support/",
         "/healthz", "/catalog/accelerators/", "/catalog/accelerators/{accelerator}/", "/catalog/offers/",
         "/catalog/offers/{offer}/", "/catalog/sources/", "/catalog/sources/{source}/", "/api/v1/models",
@@ -33,6 +34,9 @@ def public() -> Iterable[Row]:
     ):  # fmt: skip
         yield row(path, EVERYBODY)
     yield row("/workbench/", EVERYBODY, "POST", body={"form": {"users": "9"}})
+    shapes = {"layers": "2", "hidden": "64", "heads": "4", "vocab": "99", "intermediate": "9"}
+    described = {"form": {"way": "numbers", "state": "", **shapes}}
+    yield row("/workbench/model/", EVERYBODY, "POST", body=described)
     yield row("/api/v1/size", EVERYBODY, "POST", body={"json": {}}, csrf=False)
     yield row("/language/", EVERYBODY, "POST", body={"form": {"language": "en", "next": "/"}})
 
@@ -146,6 +150,17 @@ def staff_only(routes: Iterable[str]) -> Iterable[Row]:
         "/catalog/runs/{one}/decide/", ["staff"], "POST", body={"form": {}}, expect=refused, verify=sources
     )
     yield row("/catalog/review/", ["staff"], expect=refused)
+    yield row("/catalog/price-files/", ["staff"], expect=refused)
+    yield row(
+        "/catalog/price-files/", ["staff"], "POST", body={"form": {}}, expect=refused | {"staff": [422]},
+        verify=sources,
+    )  # fmt: skip
+    # No price file waits in the made-up world, so only those who must be refused try to see or take one.
+    yield row("/catalog/price-files/{one}/", ["staff"], expect=refused, only=["anonymous", *refused])
+    yield row(
+        "/catalog/price-files/{one}/decide/", ["staff"], "POST", body={"form": {"action": "take"}},
+        expect=refused, only=["anonymous", *refused], verify=sources,
+    )  # fmt: skip
     # No price is kept back in the made-up world, so only those who must be refused try to take one.
     yield row(
         "/catalog/kept-back/{one}/take/",
