@@ -9,13 +9,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from planner import speed_constants
+from planner import speed_constants, training_constants
 from planner.evaluation.memory_fit import predict_out_of_fold
 from planner.evaluation.memory_rows import predict_memory_rows
-from planner.evaluation.predictions import Prediction, refused
+from planner.evaluation.predictions import Prediction
 from planner.evaluation.rows import Row, UnreadableFile, read
 from planner.evaluation.scoring import report
 from planner.evaluation.throughput_answers import predict_throughput_rows
+from planner.evaluation.training_rows import predict_training_rows
 
 COLUMNS = (
     ("n", "n"), ("asked", "asked"), ("median_ape", "median"), ("p80_ape", "p80"), ("p90_ape", "p90"),
@@ -62,7 +63,8 @@ def answer(rows: list[Row], *, folds: bool) -> list[Prediction]:
         elif kind in ("memory", "verdicts"):
             answers = predict_out_of_fold(own) if folds else predict_memory_rows(own)
         else:
-            answers = [refused("training is not sized yet", "training") for _ in own]
+            unseen = training_constants.fold_constants() if folds else None
+            answers = predict_training_rows(own, training_constants.constants(), unseen)
         found.update(zip(positions, answers, strict=True))
     return [found[position] for position in range(len(rows))]
 

@@ -1,0 +1,157 @@
+"""Constants of the training model: their units, priors, and along which classes they may differ."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from pydantic import Field
+
+from planner.sizing.devices import Device
+from planner.sizing.quantities import Assumption, Frozen
+from planner.sizing.training.job import Job
+
+Axis = Literal["software", "device", "precision", "build"]
+AXES: tuple[Axis, ...] = ("software", "device", "precision", "build")
+
+
+class Prior(NamedTuple):
+    """Where a fit starts and what it is pulled toward."""
+
+    value: float
+    unit: str
+    freedom: float
+    """Standard deviation of ln(value ÷ prior) that the pull allows."""
+    axes: tuple[Axis, ...] = ()
+    maximum: float = float("inf")
+
+
+MEMORY: dict[str, Prior] = {
+    "activation_copies": Prior(1.0, "1", 0.2, ("software", "build")),
+    "adapter_activation_fraction": Prior(0.9, "1", 0.2, (), 1.5),
+    "selective_fraction": Prior(0.6, "1", 0.3, (), 1.0),
+    "working_layers": Prior(1.5, "1", 0.3, ()),
+    "score_bytes": Prior(5.0, "byte", 0.2, ()),
+    "working_score_bytes": Prior(16.0, "byte", 0.3, ()),
+    "whole_fraction": Prior(0.7, "1", 0.3, (), 1.0),
+    "logit_bytes": Prior(10.0, "byte", 0.3, ("software",)),
+    "chunked_logit_fraction": Prior(0.1, "1", 0.5, (), 1.0),
+    "gathered_layers": Prior(3.0, "1", 0.4, ("software",)),
+    "step_copies": Prior(1.0, "1", 0.2, ()),
+    "fragmentation_fraction": Prior(0.08, "1", 0.5, ()),
+    "variable_fragmentation_fraction": Prior(0.2, "1", 0.5, ()),
+    "base_bytes": Prior(0.4e9, "byte", 0.5, ()),
+    "context_bytes": Prior(0.6e9, "byte", 0.2, ()),
+    "communication_bytes": Prior(1.0e9, "byte", 0.4, ()),
+}
+SPEED: dict[str, Prior] = {
+    "linear_fraction": Prior(0.78, "1", 0.2, ("software", "device", "precision"), 0.95),
+    "expert_fraction": Prior(0.6, "1", 0.3, (), 1.0),
+    "attention_fraction": Prior(0.5, "1", 0.3, ("device", "software"), 0.9),
+    "tokens_half": Prior(100.0, "token", 0.6, ()),
+    "expert_tokens_half": Prior(200.0, "token", 0.6, ()),
+    "width_half": Prior(200.0, "1", 0.6, ()),
+    "traffic_copies": Prior(1.5, "1", 0.4, ("software", "build")),
+    "logit_traffic_bytes": Prior(30.0, "byte", 0.4, ()),
+    "dequantise_copies": Prior(2.0, "1", 0.5, ()),
+    "launch_s": Prior(2.5e-4, "s", 0.25, ("software",)),
+    "tensor_exposed": Prior(1.2, "1", 0.4, ("software",)),
+    "overlap_fraction": Prior(0.4, "1", 0.4, (), 1.0),
+    "context_exposed": Prior(0.5, "1", 0.5, ()),
+    "expert_exposed": Prior(1.2, "1", 0.5, ()),
+    "gather_slowness": Prior(1.4, "1", 0.3, ()),
+    "gather_exposed": Prior(0.15, "1", 0.5, ()),
+    "reduce_exposed": Prior(0.5, "1", 0.5, ()),
+    "straggling_fraction": Prior(0.01, "1", 0.6, ()),
+    "optimizer_copies": Prior(1.5, "1", 0.4, ()),
+    "host_slowness": Prior(1.5, "1", 0.5, ()),
+}
+CLASS_FREEDOM = 0.25
+FACTORS: dict[str, dict[Axis, dict[str, float]]] = {
+    "logit_bytes": {"software": {"transformers": 1.6, "megatron": 0.9}},
+    "traffic_copies": {"software": {"megatron": 0.6, "transformers": 1.3}, "build": {"compiled": 0.7}},
+    "activation_copies": {"build": {"compiled": 0.85}, "software": {"megatron": 0.8}},
+    "attention_fraction": {"device": {"ampere": 1.2}, "software": {"megatron": 1.2, "torch": 0.85}},
+    "launch_s": {"software": {"megatron": 0.7, "transformers": 1.6}},
+    "linear_fraction": {"precision": {"fp8": 0.8, "fp4": 0.6}},
+}
+"""Where the fit starts for a class."""
+
+
+class Classes(NamedTuple):
+    """The classes a job falls into, one per axis."""
+
+    software: str
+    device: str
+    precision: str
+    build: str
+
+
+def classes(job: Job, device: Device | None) -> Classes:
+    rate = "half"
+    if device is not None and job.precision in ("fp8", "fp4"):
+        wanted = ("fp4", "fp8") if job.precision == "fp4" else ("fp8",)
+        rate = next((name for name in wanted if name in device.dense_rates), "half")
+    return Classes(
+        software=job.software,
+        device="unknown" if device is None else device.architecture.lower().split()[0],
+        precision=rate,
+        build="compiled" if job.compiled else "eager",
+    )
+
+
+class Spread(Frozen):
+    """The 80 % range as factors on the prediction, and how many measurements it comes from."""
+
+    low: float
+    high: float
+    count: int
+
+
+class Constant(Frozen):
+    """One fitted number; ``by[axis][class]`` are factors on ``base``."""
+
+    name: str
+    base: float
+    unit: str
+    by: dict[Axis, dict[str, float]] = Field(default_factory=dict)
+    maximum: float | None = None
+
+
+class TrainingConstants(Frozen):
+    """All constants of memory and speed, fitted together with the ranges of what they leave unexplained."""
+
+    version: str
+    origin: str
+    constants: tuple[Constant, ...]
+    spreads: dict[str, Spread] = Field(default_factory=dict)
+
+    @cached_property
+    def _resolved(self) -> dict[Classes, dict[str, float]]:
+        return {}
+
+    def resolve(self, found: Classes) -> dict[str, float]:
+        """All constants by name, as they act on one class of job."""
+        known = self._resolved.get(found)
+        if known is None:
+            known = {}
+            for item in self.constants:
+                value = item.base
+                for axis, factors in item.by.items():
+                    value *= factors.get(getattr(found, axis), 1.0)
+                known[item.name] = value if item.maximum is None else min(value, item.maximum)
+            self._resolved[found] = known
+        return known
+
+    def range_of(self, regime: str) -> tuple[float, float]:
+        """The 80 % range of a regime as factors; 0.5–2 where none is known."""
+        spread = self.spreads.get(regime)
+        return (0.5, 2.0) if spread is None else (spread.low, spread.high)
+
+    def assumptions(self, found: Classes, names: tuple[str, ...]) -> tuple[Assumption, ...]:
+        """The named constants as they act on one job, each with where it comes from."""
+        values = self.resolve(found)
+        units = {item.name: item.unit for item in self.constants}
+        return tuple(
+            Assumption(name=name, value=values[name], unit=units[name], source=self.origin) for name in names
+        )
