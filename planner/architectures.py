@@ -25,6 +25,10 @@ from planner.sizing.workload import ModelReference
 HUB_FRESH = timedelta(days=1)
 """So long the default branch's commit is not asked for again."""
 PLAIN_NAME = re.compile(r"[A-Za-z0-9][\w.\-]*(?:/[\w.\-]+)?", re.ASCII)
+CAME_FROM = "_came_from"
+"""A key of configurations that were not given as a ``config.json``: ``gguf`` or ``numbers``."""
+ORIGINS = {"gguf": "GGUF", "numbers": "numbers"}
+SOURCES = {"gguf": "header of a GGUF file", "numbers": "numbers typed by hand"}
 SEED = Path(__file__).with_name("seeds") / "architectures.json"
 
 
@@ -103,7 +107,7 @@ def resolve(model: ModelReference) -> Architecture:
     """
     if model.config is not None:
         return config_reader.read(
-            model.config, name=pasted_name(model.config), source="config.json as pasted"
+            model.config, name=pasted_name(model.config), source=pasted_source(model.config)
         )
     if find(model.id) is None and hub.is_hub_id(model.id):
         kept = HubConfig.find(model.id, model.revision)
@@ -118,18 +122,24 @@ def pasted_name(config: Mapping[str, Any]) -> str:
     >>> pasted_name({"_name_or_path": "team/small"}), pasted_name({"_name_or_path": "/mnt/x", "model_type": "llama"})
     ('team/small', 'llama (config.json)')
     """
-    for key, form in (("_name_or_path", "{}"), ("model_type", "{} (config.json)")):
+    origin = ORIGINS.get(str(config.get(CAME_FROM)), "config.json")
+    for key, form in (("_name_or_path", "{}"), ("model_type", f"{{}} ({origin})")):
         value = config.get(key)
         if isinstance(value, str) and PLAIN_NAME.fullmatch(value):
             return form.format(value)
-    return "config.json"
+    return origin
+
+
+def pasted_source(config: Mapping[str, Any]) -> str:
+    """Where the figures of a model that somebody gave were read."""
+    return SOURCES.get(str(config.get(CAME_FROM)), "config.json as pasted")
 
 
 def reading(model: ModelReference) -> config_reader.Reading | None:
     """What was assumed and left aside of a config that was pasted or came from the hub; None for shipped models."""
     if model.config is not None:
         return config_reader.understand(
-            model.config, name=pasted_name(model.config), source="config.json as pasted"
+            model.config, name=pasted_name(model.config), source=pasted_source(model.config)
         )
     if find(model.id) is None and hub.is_hub_id(model.id):
         kept = HubConfig.find(model.id, model.revision)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import codecs
 from datetime import datetime
+from typing import Any
 
 from planner.models import PastedConfig
-from planner.sizing import config_reader
 from planner.sizing.config_text import TEXT_BYTES_MAXIMUM, ConfigError
 
 FIELD = "config_file"
 BYTES_MAXIMUM = TEXT_BYTES_MAXIMUM
-SOURCE = "config.json as pasted"
 
 ARCHIVES = (
     b"PK\x03\x04",
@@ -30,11 +29,16 @@ MARKS = (
 """Byte order marks, the longer before those they begin with; some editors and shells write UTF-16."""
 
 
+def is_safetensors(data: bytes) -> bool:
+    """Whether a file begins as safetensors do: the length of a header in eight bytes, and its JSON object."""
+    return data[4:8] == bytes(4) and data[8:9] == b"{"
+
+
 def text_of(data: bytes) -> str:
     """The text of a file. Raises ``ConfigError`` where it is none, or of no encoding that says what it is."""
     if data.startswith(ARCHIVES):
         raise ConfigError("config_archive", "the file is an archive or compressed")
-    if data.startswith(b"GGUF") or (data[4:8] == bytes(4) and data[8:10] == b'{"'):
+    if data.startswith(b"GGUF") or is_safetensors(data):
         raise ConfigError("config_is_checkpoint", "the file is a checkpoint, not its config.json")
     encoding = next((name for mark, name in MARKS if data.startswith(mark)), "utf-8")
     try:
@@ -46,12 +50,10 @@ def text_of(data: bytes) -> str:
     return text
 
 
-def keep(text: str, at: datetime) -> PastedConfig:
-    """Read a configuration fully, then store it. Raises ``ModelError`` where it cannot be sized or kept."""
-    document = config_reader.parse(text)
-    config_reader.read(document, name="config.json", source=SOURCE)
+def keep(config: dict[str, Any], at: datetime) -> PastedConfig:
+    """Store a configuration that was fully read. Raises ``ConfigError`` where it is too large for that."""
     try:
-        return PastedConfig.keep(document, at)
+        return PastedConfig.keep(config, at)
     except ValueError:
         raise ConfigError(
             "config_too_large",

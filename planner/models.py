@@ -80,6 +80,11 @@ class HubConfig(models.Model):
     def __str__(self) -> str:
         return f"{self.name}@{self.commit[:12]}"
 
+    def document(self) -> dict[str, Any]:
+        """What the file says, as it was read when it was fetched."""
+        found: dict[str, Any] = json.loads(self.text)
+        return found
+
     @classmethod
     def keep(cls, name: str, commit: str, text: str, at: datetime) -> HubConfig:
         """Store what was fetched and fully read; fetched again, only the time is new."""

@@ -39,6 +39,20 @@ REFUSALS: dict[str, Text] = {
     "hub_too_large": _("The config.json of “%(name)s” is larger than 2 MB."),
     "hub_redirected": _("The model hub sent us to another host for “%(name)s”; that is not followed."),
     "hub_unreadable": _("The model hub's answer for “%(name)s” could not be read."),
+    "header_truncated": _("The header goes on beyond what was sent of this file: it is cut off too early."),
+    "header_unknown": _("This is neither a config.json nor the beginning of a GGUF or safetensors file."),
+    "header_not_json": _("The header of this safetensors file is not valid JSON."),
+    "header_out_of_range": _("The header of this file holds numbers that no model has."),
+    "header_wrong_type": _("The header of this file holds a value of the wrong kind."),
+    "header_version": _("GGUF version %(version)s is not read; versions 2 and 3 are."),
+    "header_empty": _("This file holds no tensors."),
+    "header_no_shapes": _(
+        "The header of a safetensors file lists tensors but not how many heads share them, so it does not say what "
+        "the model is. Choose the config.json that lies beside it."
+    ),
+    "header_unknown_architecture": _(
+        "GGUF files of the kind “%(name)s” cannot be sized yet. If the model is a plain decoder, give its numbers."
+    ),
     "config_missing_key": _("“%(key)s” is missing in this config.json."),
 }
 
@@ -69,7 +83,7 @@ def model_refusal(code: str, params: Mapping[str, Any], fallback: str) -> str:
     sentence = REFUSALS.get(code)
     if sentence is None:
         return fallback
-    words = {"key": "", "low": "", "high": "", "name": "", "kind": "", "model": "", "value": ""} | dict(
+    words = {"key": "", "low": "", "high": "", "name": "", "kind": "", "model": "", "value": "", "version": ""} | dict(
         params
     )
     if code == "config_out_of_range" and not {"low", "high"} <= set(params):

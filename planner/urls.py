@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, path
 
-from planner import methods_page, support_page, views
+from planner import methods_page, model_views, support_page, views
 
 app_name = "planner"
 
@@ -10,6 +10,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("workbench/candidate/<int:offer_id>/", views.candidate, name="candidate"),
     path("workbench/chart/", views.chart, name="chart"),
     path("workbench/models/", views.models, name="models"),
+    path("workbench/model/", model_views.model, name="model"),
     path("accelerators/<str:name>/support/", support_page.accelerator_support, name="accelerator_support"),
     path("methods/<slug:subject>/", methods_page.methods, name="methods"),
     path("components/", views.components, name="components"),

@@ -23,6 +23,7 @@ from planner import (
     columns,
     config_files,
     market,
+    model_import,
     presenters,
     refusals,
     rejections,
@@ -121,7 +122,7 @@ def _to_canonical(request: HttpRequest, form: WorkbenchForm, at: datetime) -> Ht
     text = request.POST.get("config_text", "")
     try:
         given = _given_config(request, text)
-        kept = config_files.keep(given, at) if given.strip() else None
+        kept = config_files.keep(model_import.from_text(given).config, at) if given.strip() else None
     except ModelError as refused:
         return _refused(request, form, at, text, model_message(refused))
     if kept is not None:

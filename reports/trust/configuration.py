@@ -178,6 +178,13 @@ def _forms(world: World) -> list[dict[str, Any]]:
             "url": "/workbench/", "as": "anonymous", "field": "users", "valid": {"users": "12", "users_peak": "40"},
             "ok_re": r"/workbench/", "stored_sample": 60, "breaker": {"users": "many"},
         },
+        {
+            "url": "/workbench/model/", "as": "anonymous", "field": "layers",
+            "valid": {"name": "small-model", "parameters": "8.03", "layers": "32", "hidden": "4096", "heads": "32",
+                      "kv_heads": "8", "head_dim": "128", "intermediate": "14336", "vocab": "128256",
+                      "context": "131072"},
+            "ok_re": "config=[0-9a-f]{64}", "stored_sample": 60, "breaker": {"layers": "many"},
+        },
         {"url": "/accounts/password/reset/", "field": "email", "valid": {"email": "nobody@a.example"}},
     ]  # fmt: skip
 
@@ -188,7 +195,11 @@ def _uploads() -> list[dict[str, Any]]:
         {
             "url": "/workbench/", "as": "editor", "field": "config_file", "kind": "config_json",
             "ok_re": "config=[0-9a-f]{64}",
-        }
+        },
+        {
+            "url": "/workbench/model/", "as": "editor", "field": "model_file", "kind": "config_json",
+            "ok_re": "config=[0-9a-f]{64}",
+        },
     ]  # fmt: skip
 
 

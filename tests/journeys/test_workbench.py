@@ -188,7 +188,7 @@ def test_a_pasted_config_is_sized(page: Page, catalog: list[Offer]) -> None:
     page.get_by_role("button", name="Read this config.json").click()
     expect(page).to_have_url(re.compile(r"config=[0-9a-f]{64}&users_peak=12"))
     expect(page.locator("#strip")).to_be_visible()
-    expect(page.get_by_text("A pasted config.json is used instead of the name.")).to_be_visible()
+    expect(page.get_by_text("An imported model is used instead of the name.")).to_be_visible()
 
 
 SMALL_LLAMA = (
