@@ -150,6 +150,17 @@ def staff_only(routes: Iterable[str]) -> Iterable[Row]:
         "/catalog/runs/{one}/decide/", ["staff"], "POST", body={"form": {}}, expect=refused, verify=sources
     )
     yield row("/catalog/review/", ["staff"], expect=refused)
+    yield row("/catalog/price-files/", ["staff"], expect=refused)
+    yield row(
+        "/catalog/price-files/", ["staff"], "POST", body={"form": {}}, expect=refused | {"staff": [422]},
+        verify=sources,
+    )  # fmt: skip
+    # No price file waits in the made-up world, so only those who must be refused try to see or take one.
+    yield row("/catalog/price-files/{one}/", ["staff"], expect=refused, only=["anonymous", *refused])
+    yield row(
+        "/catalog/price-files/{one}/decide/", ["staff"], "POST", body={"form": {"action": "take"}},
+        expect=refused, only=["anonymous", *refused], verify=sources,
+    )  # fmt: skip
     # No price is kept back in the made-up world, so only those who must be refused try to take one.
     yield row(
         "/catalog/kept-back/{one}/take/",
