@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
+from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -319,6 +320,7 @@ def _read(row: dict[str, str], providers: Mapping[str, str], at: datetime) -> Ob
     )
 
 
+@lru_cache(maxsize=4096)
 def _card(written: str, provider: str, count: object) -> tuple[str | None, str, str]:
     """The card that is meant, or why the offer is listed and not compared."""
     if not written:
