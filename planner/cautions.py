@@ -4,6 +4,7 @@ number of replicas, how many machines are asked of one offer."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from planner.figures import money, seconds, significant
+from planner.kinds.frame import Kind, Measure
 from planner.sizing.quantities import Estimate
 from planner.sizing.results import Candidate
 
@@ -35,44 +37,54 @@ SET_BY: dict[str, Text] = {
 }
 
 
-def crossed(candidate: Candidate, workload: Mapping[str, Any]) -> dict[str, tuple[str, Estimate, float]]:
-    """Targets that are met on average while the 80 % range reaches beyond them, by the key of their column."""
-    found: dict[str, tuple[str, Estimate | None, Any]] = {}
-    if candidate.batch is not None:
-        found["job_hours"] = ("h", candidate.batch.hours, workload.get("deadline_hours"))
-    elif candidate.speed is not None:
-        targets, peak = workload.get("targets", {}), candidate.speed.peak
-        found["ttft_peak"] = ("TTFT", peak.ttft_s, targets.get("ttft_s"))
-        found["tpot_peak"] = ("TPOT", peak.tpot_s, targets.get("tpot_s"))
-    return {
-        key: (name, estimate, float(asked))
-        for key, (name, estimate, asked) in found.items()
-        if estimate is not None and isinstance(asked, int | float) and estimate.value <= asked < estimate.high
-    }
+@dataclass(frozen=True)
+class Crossing:
+    """A target that is met on average while the 80 % range reaches beyond it."""
+
+    measure: Measure
+    estimate: Estimate
+    asked: float
 
 
-def cautions(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, ...]:
+def crossed(kind: Kind, candidate: Candidate, workload: Mapping[str, Any]) -> dict[str, Crossing]:
+    """Targets that are only just met, by the key of their column."""
+    found: dict[str, Crossing] = {}
+    for measure in kind.measures:
+        estimate, asked = measure.of(candidate), measure.asked(workload)
+        if estimate is not None and asked is not None and estimate.value <= asked < estimate.high:
+            found[measure.key] = Crossing(measure, estimate, asked)
+    return found
+
+
+def cautions(kind: Kind, candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, ...]:
     """Sentences for the answer, the gravest first."""
     said = []
-    for name, estimate, asked in crossed(candidate, workload).values():
-        if name == "h":
+    for crossing in crossed(kind, candidate, workload).values():
+        if crossing.measure.unit == "h":
             said.append(
                 _("Meets the deadline of %(asked)s h on average; the range reaches %(high)s h.")
-                % {"asked": significant(asked), "high": significant(estimate.high)}
+                % {"asked": significant(crossing.asked), "high": significant(crossing.estimate.high)}
             )
             continue
         said.append(
             _("%(name)s meets the target of %(asked)s on average; the range crosses it, up to %(high)s.")
-            % {"name": name, "asked": " ".join(seconds(asked)), "high": " ".join(seconds(estimate.high))}
+            % {
+                "name": crossing.measure.name,
+                "asked": _shown(crossing.measure, crossing.asked),
+                "high": _shown(crossing.measure, crossing.estimate.high),
+            }
         )
-    if candidate.batch is not None:
-        said.append(_("Starting the machines and loading the model are not counted in the hours."))
+    said += kind.cautions(candidate, workload)
     if candidate.machines > MACHINES_SURE:
         said.append(
             _("%(n)s machines of one offer are asked for: whether so many are available is not known.")
             % {"n": f"{candidate.machines:,}"}
         )
     return tuple(said)
+
+
+def _shown(measure: Measure, value: float) -> str:
+    return " ".join(seconds(value)) if measure.unit == "s" else f"{significant(value)} {measure.unit}"
 
 
 def replicas_why(candidate: Candidate) -> str:

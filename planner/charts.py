@@ -13,8 +13,10 @@ from typing import Any, Literal
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, override
 
+from planner import kinds
 from planner.figures import money, significant
 from planner.memory_bar import memory_bar
+from planner.sizing.quantities import Estimate
 from planner.sizing.results import Candidate, Comparison
 
 Role = Literal["meets", "misses", "tight"]
@@ -89,77 +91,56 @@ class Chart:
 
 
 def cost_speed(comparison: Comparison) -> Chart | None:
-    """Monthly total against TPOT at peak, or the cost of the job against its hours. None with fewer than two points."""
-    is_batch = comparison.kind == "llm_batch"
-    found: list[tuple[Role, Candidate, float, float, float, float]] = []
+    """The kind's first cost against its first measure. None with fewer than two points."""
+    kind = kinds.of(comparison.kind)
+    cost_of, measure = kind.costs[0], kind.measures[0]
+    found: list[tuple[Role, Candidate, float, Estimate]] = []
     for candidate in comparison.candidates:
-        estimate = _speed(candidate, is_batch=is_batch)
-        cost = _cost(candidate, is_batch=is_batch)
-        if estimate is None or cost is None:
-            continue
-        role = ROLES[candidate.class_ - 1]
-        scale = 1 if is_batch else 1000
-        value, low, high = (figure * scale for figure in estimate)
-        found.append((role, candidate, cost, value, low, high))
+        estimate, cost = measure.on_axis(candidate), cost_of.comparable(candidate)
+        if estimate is not None and cost is not None:
+            found.append((ROLES[candidate.class_ - 1], candidate, cost, estimate))
     if len(found) < 2:
         return None
-    frontier = _frontier([(cost, value) for _role, _candidate, cost, value, _low, _high in found])
+    unit = measure.shown_unit
     names: dict[Role, str] = {
         "meets": _("meets every target"),
         "misses": _("misses a target"),
         "tight": _("tight memory"),
     }
-    unit = "h" if is_batch else "ms"
-    currency = found[0][1].monthly.currency
+    frontier = _frontier([(cost, estimate.value) for _role, _candidate, cost, estimate in found])
     series = []
     for role in ROLES:
         points = tuple(
-            _point(candidate, cost, value, low, high, index in frontier, unit)
-            for index, (own, candidate, cost, value, low, high) in enumerate(found)
+            _point(candidate, cost, estimate, index in frontier, unit)
+            for index, (own, candidate, cost, estimate) in enumerate(found)
             if own == role
         )
         if points:
             series.append(Series(role, names[role], points))
-    asked = None if is_batch else comparison.workload.get("targets", {}).get("tpot_s")
-    target_ms = asked * 1000 if isinstance(asked, int | float) else None
+    asked = measure.asked(comparison.workload)
+    target = None if asked is None else asked * measure.axis_scale
     return Chart(
-        title=_("Cost of the job against its hours")
-        if is_batch
-        else _("Monthly total against TPOT at peak load"),
-        x=Axis(_("Cost of the job") if is_batch else _("Monthly total"), currency),
-        y=Axis(_("Hours for the job") if is_batch else _("TPOT at peak"), unit),
+        title=str(kind.chart_title),
+        x=Axis(str(cost_of.axis_label or cost_of.label), comparison.candidates[0].monthly.currency),
+        y=Axis(str(measure.axis_label or measure.label), unit),
         series=tuple(series),
         left_out=comparison.candidates_total - len(found),
-        target=target_ms,
-        target_label="" if target_ms is None else _("target %(value)s ms") % {"value": f"{target_ms:,.6g}"},
+        target=target,
+        target_label=""
+        if target is None
+        else _("target %(value)s %(unit)s") % {"value": f"{target:,.6g}", "unit": unit},
     )
 
 
-def _speed(candidate: Candidate, *, is_batch: bool) -> tuple[float, float, float] | None:
-    if is_batch:
-        estimate = candidate.batch.hours if candidate.batch else None
-    else:
-        estimate = candidate.speed.peak.tpot_s if candidate.speed else None
-    return None if estimate is None else (estimate.value, estimate.low, estimate.high)
-
-
-def _cost(candidate: Candidate, *, is_batch: bool) -> float | None:
-    if is_batch:
-        cost = candidate.batch.cost if candidate.batch else None
-        return None if cost is None else float(cost)
-    return float(candidate.monthly.total) if candidate.monthly.complete else None
-
-
-def _point(
-    candidate: Candidate, cost: float, value: float, low: float, high: float, on_frontier: bool, unit: str
-) -> Point:
+def _point(candidate: Candidate, cost: float, estimate: Estimate, on_frontier: bool, unit: str) -> Point:
     offer = candidate.offer
     gpus = candidate.replicas * candidate.gpus_per_replica
     label = offer.accelerator if gpus == 1 else f"{gpus} × {offer.accelerator}"
     amount = money(candidate.monthly.total, candidate.monthly.currency)
     return Point(
-        x=cost, y=value, label=label, low=low, high=high, on_frontier=on_frontier, offer_id=offer.offer_id,
-        detail=f"{offer.provider_name} · {offer.sku} · {amount} · {significant(value)} {unit}",
+        x=cost, y=estimate.value, label=label, low=estimate.low, high=estimate.high, on_frontier=on_frontier,
+        offer_id=offer.offer_id,
+        detail=f"{offer.provider_name} · {offer.sku} · {amount} · {significant(estimate.value)} {unit}",
         place=f"{offer.provider_name} · {offer.sku}",
     )  # fmt: skip
 

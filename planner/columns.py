@@ -1,8 +1,9 @@
-"""The one ordered list of columns of a comparison: screen, CSV, XLSX and PDF all read it, so they agree."""
+"""Columns of a comparison in named groups. Each kind of workload puts its own ordered list together from them;
+screen, CSV, XLSX and PDF all read that list, so they agree."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -16,9 +17,6 @@ from planner.sizing.results import Candidate, LoadPoint
 
 Kind = Literal["text", "code", "number", "money", "date", "flag"]
 Value = str | int | float | Decimal | date | bool | None
-BOTH = ("llm_serving", "llm_batch")
-SERVING = ("llm_serving",)
-BATCH = ("llm_batch",)
 
 
 @dataclass(frozen=True)
@@ -39,11 +37,12 @@ class Column:
     digits: int | None = None
     shown: bool = False
     """On the screen by default."""
-    kinds: tuple[str, ...] = BOTH
     estimate: Callable[[Candidate], Estimate | None] | None = None
     """The predicted figure with its range, where the column shows a prediction."""
     sort: str | None = None
     """The name ``services.compare(sort=…)`` knows it by."""
+    is_of_total: bool = False
+    """An amount made from the month's total: at least so much where one of its lines is unknown."""
 
 
 def _number(estimate: Estimate | None) -> float | None:
@@ -64,7 +63,6 @@ def _predicted(
     digits: int = 3,
     shown: bool = False,
     sort: str | None = None,
-    kinds: tuple[str, ...] = SERVING,
     scale: float = 1,
 ) -> Column:
     def estimate(candidate: Candidate) -> Estimate | None:
@@ -76,7 +74,43 @@ def _predicted(
 
     return Column(
         key, title, "number", lambda candidate: _number(estimate(candidate)), unit, digits=digits, shown=shown,
-        kinds=kinds, estimate=estimate, sort=sort,
+        estimate=estimate, sort=sort,
+    )  # fmt: skip
+
+
+def figured(
+    key: str,
+    title: str | Promise,
+    unit: str = "",
+    *,
+    name: str = "",
+    scale: float = 1,
+    digits: int = 3,
+    shown: bool = False,
+    sort: str | None = None,
+) -> Column:
+    """A column of ``Candidate.figures[name]`` (``key`` by default), ``scale`` units of it per unit of the figure."""
+
+    def estimate(candidate: Candidate) -> Estimate | None:
+        found = candidate.figures.get(name or key)
+        if found is None or found.low is None or found.high is None:
+            return None
+        return Estimate(value=found.value * scale, low=found.low * scale, high=found.high * scale)
+
+    def value(candidate: Candidate) -> Value:
+        found = candidate.figures.get(name or key)
+        return None if found is None else found.value * scale
+
+    return Column(key, title, "number", value, unit, digits=digits, shown=shown, estimate=estimate, sort=sort)
+
+
+def unit_cost(
+    key: str, title: str | Promise, unit: str, *, decimals: int | None = None, shown: bool = True
+) -> Column:
+    """A column of ``Candidate.unit_costs[unit]``."""
+    return Column(
+        key, title, "money", lambda c: c.unit_costs.get(unit), decimals=decimals, shown=shown, sort="per_unit",
+        is_of_total=True,
     )  # fmt: skip
 
 
@@ -95,7 +129,7 @@ def _per(candidate: Candidate, whole: float) -> Decimal | None:
     return candidate.monthly.total / Decimal(str(whole * machines))
 
 
-COLUMNS: tuple[Column, ...] = (
+LAYOUT: tuple[Column, ...] = (
     Column("rank", _("Rank"), "number", lambda c: c.rank, decimals=0, shown=True),
     Column("class", _("Class"), "number", lambda c: c.class_, decimals=0),
     Column("provider", _("Provider"), "text", lambda c: c.offer.provider_name, shown=True, sort="provider"),
@@ -112,9 +146,15 @@ COLUMNS: tuple[Column, ...] = (
     Column("idle_gpus", _("Idle GPUs"), "number", lambda c: c.idle_gpus, decimals=0),
     Column("verdict", _("Memory verdict"), "code", lambda c: c.verdict),
     Column("limit", _("Limited by"), "code", lambda c: c.limit, shown=True),
+)  # fmt: skip
+
+MEMORY: tuple[Column, ...] = (
     Column("memory", _("Memory per GPU"), "number", lambda c: c.offer.gpu_memory_bytes / GIB, "GiB", decimals=1,
            sort="memory"),
     Column("usable", _("Usable memory"), "number", lambda c: c.memory.usable_bytes / GIB, "GiB", decimals=1),
+)  # fmt: skip
+
+LLM_MEMORY: tuple[Column, ...] = (
     Column("weights", _("Weights per GPU"), "number", lambda c: c.split.weights_bytes / GIB, "GiB", decimals=1),
     Column("kv_per_token", _("KV cache per token"), "number", lambda c: c.split.kv_bytes_per_token, "B", decimals=0),
     Column("kv_room", _("KV room"), "number", lambda c: c.split.kv_room_tokens, "tokens", decimals=0),
@@ -122,29 +162,45 @@ COLUMNS: tuple[Column, ...] = (
            lambda c: c.split.concurrency_at_typical, decimals=0),
     Column("concurrency_maximum", _("Requests that fit, longest"), "number",
            lambda c: c.split.concurrency_at_maximum, decimals=0),
+)  # fmt: skip
+
+HARDWARE: tuple[Column, ...] = (
     Column("bandwidth", _("Memory bandwidth per GPU"), "number", lambda c: c.offer.bandwidth_bytes_per_s / GB, "GB/s",
            decimals=0, shown=True, sort="bandwidth"),
     Column("link", _("GPU link"), "code", lambda c: c.offer.link),
     Column("vcpu", _("vCPU"), "number", lambda c: c.offer.vcpu, decimals=0),
     Column("ram", _("RAM"), "number", lambda c: c.offer.ram_bytes / GIB if c.offer.ram_bytes else None, "GiB",
            decimals=0),
+)  # fmt: skip
+
+SERVING_SPEED: tuple[Column, ...] = (
     _predicted("ttft_typical", _("TTFT, typical load"), "s", "typical", "ttft_s"),
     _predicted("ttft_peak", _("TTFT, peak load"), "s", "peak", "ttft_s", shown=True, sort="ttft"),
     _predicted("tpot_typical", _("TPOT, typical load"), "ms", "typical", "tpot_s", scale=1000),
     _predicted("tpot_peak", _("TPOT, peak load"), "ms", "peak", "tpot_s", shown=True, sort="tpot", scale=1000),
     _predicted("throughput_typical", _("Output, typical load, all replicas"), "tokens/s", "typical",
                "output_tokens_per_s"),
-    _predicted("throughput_peak", _("Output, peak load, all replicas"), "tokens/s", "peak", "output_tokens_per_s",
-               shown=True, sort="throughput", kinds=BOTH),
     _predicted("throughput_per_user", _("Output per user, peak load"), "tokens/s", "peak",
                "output_tokens_per_s_per_user"),
     Column("overloaded", _("Overloaded at peak"), "flag",
-           lambda c: c.speed.peak.overloaded if c.speed else None, kinds=SERVING),
+           lambda c: c.speed.peak.overloaded if c.speed else None),
+)  # fmt: skip
+
+THROUGHPUT: tuple[Column, ...] = (
+    _predicted("throughput_peak", _("Output, peak load, all replicas"), "tokens/s", "peak", "output_tokens_per_s",
+               shown=True, sort="throughput"),
+)  # fmt: skip
+
+JOB: tuple[Column, ...] = (
     Column("job_hours", _("Hours for the job"), "number", lambda c: c.batch.hours.value if c.batch else None, "h",
-           digits=3, shown=True, kinds=BATCH, estimate=lambda c: c.batch.hours if c.batch else None, sort="finish"),
+           digits=3, shown=True, estimate=lambda c: c.batch.hours if c.batch else None, sort="finish"),
     Column("job_cost", _("Cost of the job"), "money", lambda c: c.batch.cost if c.batch else None, shown=True,
-           kinds=BATCH, sort="job_cost"),
-    Column("monthly", _("Monthly total"), "money", lambda c: c.monthly.total, shown=True, sort="total"),
+           sort="job_cost", is_of_total=True),
+)  # fmt: skip
+
+MONTH: tuple[Column, ...] = (
+    Column("monthly", _("Monthly total"), "money", lambda c: c.monthly.total, shown=True, sort="total",
+           is_of_total=True),
     Column("complete", _("All prices known"), "flag", lambda c: c.monthly.complete),
     Column("missing", _("Unknown prices"), "code", lambda c: ", ".join(c.monthly.missing) or None),
     Column("monthly_gpu", _("Machines a month"), "money", _line("gpu")),
@@ -153,16 +209,25 @@ COLUMNS: tuple[Column, ...] = (
     Column("monthly_egress", _("Transfer out a month"), "money", _line("egress")),
     Column("hours", _("Billed hours a month"), "number", lambda c: c.monthly.hours, "h", decimals=2),
     Column("currency", _("Currency"), "text", lambda c: c.monthly.currency),
+)  # fmt: skip
+
+TOKEN_COST: tuple[Column, ...] = (
     Column("per_million", _("Per 1M tokens, average load"), "money", lambda c: c.per_million_tokens.all, decimals=4,
-           shown=True, sort="per_million"),
+           shown=True, sort="per_million", is_of_total=True),
     Column("per_million_output", _("Per 1M output tokens"), "money", lambda c: c.per_million_tokens.output,
-           decimals=4),
+           decimals=4, is_of_total=True),
     Column("per_million_full", _("Per 1M tokens, full use"), "money", lambda c: c.per_million_tokens.at_full_use,
-           decimals=4),
+           decimals=4, is_of_total=True),
+)  # fmt: skip
+
+VALUE: tuple[Column, ...] = (
     Column("per_gib", _("Monthly total per GiB of GPU memory"), "money",
            lambda c: _per(c, c.offer.gpu_memory_bytes / GIB), decimals=2),
     Column("per_bandwidth", _("Monthly total per GB/s of bandwidth"), "money",
            lambda c: _per(c, c.offer.bandwidth_bytes_per_s / GB), decimals=4),
+)  # fmt: skip
+
+PRICE: tuple[Column, ...] = (
     Column("price", _("Unit price as read"), "number", lambda c: c.offer.price_amount),
     Column("price_currency", _("Currency of the unit price"), "text", lambda c: c.offer.price_currency),
     Column("price_unit", _("Unit of the price"), "code", lambda c: c.offer.price_unit),
@@ -171,22 +236,10 @@ COLUMNS: tuple[Column, ...] = (
     Column("stale", _("Price is old"), "flag", lambda c: c.offer.stale),
     Column("floor", _("Marketplace floor price"), "flag", lambda c: c.offer.floor),
     Column("estimated", _("Estimated price"), "flag", lambda c: c.offer.estimated),
+)  # fmt: skip
+
+KNOWN: tuple[Column, ...] = (
     Column("misses", _("Missed targets"), "code", lambda c: ", ".join(miss.target for miss in c.misses) or None),
     Column("warnings", _("To know"), "code", lambda c: ", ".join(c.warnings) or None),
     Column("source", _("Source of the price"), "text", lambda c: c.offer.source),
 )  # fmt: skip
-
-BY_KEY = {column.key: column for column in COLUMNS}
-SORTS = {column.sort for column in COLUMNS if column.sort}
-
-
-def for_kind(kind: str) -> tuple[Column, ...]:
-    """All columns that a kind of workload has."""
-    return tuple(column for column in COLUMNS if kind in column.kinds)
-
-
-def chosen(kind: str, keys: Iterable[str] = ()) -> tuple[Column, ...]:
-    """The columns asked for, in the list's own order; the default ones where none is known."""
-    wanted = set(keys)
-    found = tuple(column for column in for_kind(kind) if column.key in wanted)
-    return found or tuple(column for column in for_kind(kind) if column.shown)

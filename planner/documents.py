@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from mitsumori.json_bodies import BodyRefused, read_json
+from planner import kinds
 from planner.sizing.results import Comparison
-from planner.sizing.workload import BatchWorkload, ServingWorkload, Workload
-
-_ADAPTER: TypeAdapter[ServingWorkload | BatchWorkload] = TypeAdapter(Workload)
-
-KINDS_SIZED = ("llm_serving", "llm_batch")
-KINDS_PLANNED = (
-    "rag", "embedding", "lora", "qlora", "full_finetune", "pretraining", "image_diffusion", "video_diffusion",
-    "speech_to_text", "text_to_speech", "music", "vision_language", "cpu_inference",
-)  # fmt: skip
+from planner.sizing.workload import CommonWorkload
 
 
 class WorkloadInvalid(ValueError):
@@ -28,7 +21,7 @@ class WorkloadInvalid(ValueError):
         self.field = field
 
 
-def read(text: str | bytes) -> ServingWorkload | BatchWorkload:
+def read(text: str | bytes) -> CommonWorkload:
     """A workload out of JSON text. Raises ``WorkloadInvalid``."""
     body = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
     try:
@@ -38,20 +31,20 @@ def read(text: str | bytes) -> ServingWorkload | BatchWorkload:
     return validate(document)
 
 
-def validate(document: Any) -> ServingWorkload | BatchWorkload:
+def validate(document: Any) -> CommonWorkload:
     """A workload out of a parsed document; an absent kind is interactive serving. Raises ``WorkloadInvalid``."""
     if not isinstance(document, dict):
         raise WorkloadInvalid("The document must be a JSON object.")
     kind = document.get("kind")
-    if isinstance(kind, str) and kind in KINDS_PLANNED:
-        raise WorkloadInvalid(f"{kind} is not sized yet; sized are {', '.join(KINDS_SIZED)}.", "kind")
+    if isinstance(kind, str) and kind in kinds.NOT_YET:
+        raise WorkloadInvalid(f"{kind} is not sized yet; sized are {', '.join(kinds.BY_NAME)}.", "kind")
     if kind is None:
-        document = document | {"kind": "llm_serving"}
+        document = document | {"kind": kinds.DEFAULT.key}
     try:
-        return _ADAPTER.validate_python(document)
+        return kinds.WORKLOAD.validate_python(document)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = [str(part) for part in first["loc"] if part not in KINDS_SIZED]
+        place = [str(part) for part in first["loc"] if part not in kinds.BY_NAME]
         raise WorkloadInvalid(_one_line(first["msg"]), ".".join(place)[:200] or "kind") from None
 
 
@@ -66,7 +59,7 @@ def schema(name: str) -> dict[str, Any]:
     """The JSON Schema of a document. Raises ``KeyError`` for another name."""
     if name == "workload":
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Workload"} | (
-            _ADAPTER.json_schema(mode="validation")
+            kinds.WORKLOAD.json_schema(mode="validation")
         )
     if name == "comparison":
         return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | Comparison.model_json_schema(

@@ -101,10 +101,20 @@ class SheetField(forms.Field):
 
     bound_field_class = SheetBoundField
 
-    def __init__(self, *, path: Path = (), default: str = "", unit: Text = "", **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        path: Path = (),
+        default: str = "",
+        unit: Text = "",
+        template: str = "planner/_field.html",
+        **options: Any,
+    ) -> None:
         self.path = path
         self.default = default
         self.unit = unit
+        self.template = template
+        """What draws it in the form."""
         super().__init__(required=False, **options)
 
     def shown_limit(self, limit: Any) -> str:
@@ -198,18 +208,47 @@ class WordField(SheetField):
         return text
 
 
-class ChoiceField(SheetField):
-    """One of a few values."""
+class HiddenField(WordField):
+    """A text that is carried along and not shown."""
 
-    def __init__(self, *, choices: Sequence[tuple[str, Text]], **options: Any) -> None:
+    def __init__(self, **options: Any) -> None:
+        super().__init__(widget=forms.HiddenInput(), template="planner/_hidden.html", **options)
+
+
+class ChoiceField(SheetField):
+    """One of a few values, in a list or, where there are very few, as radio buttons."""
+
+    def __init__(
+        self, *, choices: Sequence[tuple[str, Text]], is_radio: bool = False, **options: Any
+    ) -> None:
         self.choices = list(choices)
-        options.setdefault("widget", forms.Select())
+        if is_radio:
+            options.setdefault("template", "planner/_radio.html")
+        options.setdefault("widget", forms.RadioSelect() if is_radio else forms.Select())
         super().__init__(**options)
         self.widget.choices = self.choices
 
     def clean(self, value: Any) -> str:
         text = str(value or self.default)
         if text not in dict(self.choices):
+            raise ValidationError(
+                _("“%(text)s” is none of the choices."), code="invalid_choice", params={"text": text[:80]}
+            )
+        return text
+
+
+class KindField(SheetField):
+    """The kind of workload, in families. Its choice decides which other fields there are."""
+
+    def __init__(self, *, families: Sequence[tuple[str, Sequence[tuple[str, Text]]]], **options: Any) -> None:
+        self.choices = [(family, list(members)) for family, members in families]
+        self.known = {value: label for _family, members in families for value, label in members}
+        super().__init__(widget=forms.Select(), template="planner/_kind.html", **options)
+        self.widget.choices = self.choices if len(self.choices) > 1 else self.choices[0][1]
+
+    def clean(self, value: Any) -> str:
+        text = str(value or self.default)
+        if text not in self.known:
             raise ValidationError(
                 _("“%(text)s” is none of the choices."), code="invalid_choice", params={"text": text[:80]}
             )
@@ -238,6 +277,7 @@ class NamesField(SheetField):
             widget: forms.Widget = forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
         else:
             widget = forms.CheckboxSelectMultiple(choices=list(choices))
+            options.setdefault("template", "planner/_radio.html")
         super().__init__(widget=widget, **options)
 
     def clean(self, value: Any) -> tuple[str, ...]:
@@ -281,7 +321,7 @@ class TickField(SheetField):
     """A box that is ticked or not; unticked is the default, so that it may be absent from a link."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(widget=forms.CheckboxInput(), **options)
+        super().__init__(widget=forms.CheckboxInput(), template="planner/_tick.html", **options)
 
     def clean(self, value: Any) -> bool:
         return value is True or str(value).lower() in {"1", "on", "true", "yes"}

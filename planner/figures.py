@@ -77,20 +77,12 @@ def duration(estimate: Estimate | None) -> Figure | None:
     )
 
 
-def rate(estimate: Estimate | None, unit: str = "tokens/s") -> Figure | None:
+def ranged(estimate: Estimate | None, unit: str) -> Figure | None:
+    """An estimate in its own unit with its range."""
     if estimate is None:
         return None
-    return Figure(
-        significant(estimate.value), unit, f"{significant(estimate.low, 2)}–{significant(estimate.high, 2)}"
-    )
-
-
-def hours(estimate: Estimate | None) -> Figure | None:
-    if estimate is None:
-        return None
-    return Figure(
-        significant(estimate.value), "h", f"{significant(estimate.low, 2)}–{significant(estimate.high, 2)} h"
-    )
+    ends = f"{significant(estimate.low, 2)}–{significant(estimate.high, 2)}"
+    return Figure(significant(estimate.value), unit, f"{ends} {unit}" if unit == "h" else ends)
 
 
 @dataclass(frozen=True)
@@ -106,10 +98,6 @@ class Cell:
         return self.column.kind in ("number", "money", "date")
 
 
-OF_THE_TOTAL = frozenset({"monthly", "job_cost", "per_million", "per_million_output", "per_million_full"})
-"""Amounts made from the month's total: at least so much where one of its lines is unknown."""
-
-
 def cell(column: Column, candidate: Candidate) -> Cell:
     """One figure of the table as text; the same text on every paper."""
     value = column.value(candidate)
@@ -117,7 +105,7 @@ def cell(column: Column, candidate: Candidate) -> Cell:
         return Cell(column, None)
     if column.kind == "money":
         currency = candidate.monthly.currency
-        prefix = "" if candidate.monthly.complete or column.key not in OF_THE_TOTAL else "≥ "
+        prefix = "" if candidate.monthly.complete or not column.is_of_total else "≥ "
         return Cell(
             column, money_plain(Decimal(str(value)), currency, decimals=column.decimals), prefix=prefix
         )

@@ -1,12 +1,14 @@
 """The workbench form: the only place that knows the query string, what each field means and where it goes.
 
-Limits are those of the workload document: values go through its validation, and what it refuses is shown at
-the field in the field's own unit.
+Its fields are those of the kind of workload; limits are those of the kind's document: values go through its
+validation, and what it refuses is shown at the field in the field's own unit.
 """
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Self
 from urllib.parse import quote, urlencode
@@ -15,196 +17,51 @@ from django import forms
 from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext_lazy as _
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from planner import stored_format
+from planner import kinds, stored_format
 from planner.fields import (
-    ChoiceField,
+    HiddenField,
+    KindField,
     NamesField,
     NumberField,
     SheetField,
     TickField,
-    WordField,
     plain_digits,
     ungrouped,
 )
+from planner.form_layout import BoundGroup, bound
+from planner.kinds.frame import Kind
 from planner.models import PastedConfig
-from planner.options import CURRENCIES, KV, OBJECTIVES, RUNTIMES, TIERS, WEIGHTS, Choices, variants
-from planner.sizing.workload import BatchWorkload, ModelReference, ServingWorkload, Workload
+from planner.options import WEIGHTS, Choices, variants
+from planner.sizing.workload import CommonWorkload, ModelReference, without_nulls
 from planner.stored_format import AS_STORED
 
-_ADAPTER: TypeAdapter[ServingWorkload | BatchWorkload] = TypeAdapter(Workload)
+VIEW_FIELDS: dict[str, SheetField] = {
+    "sort": HiddenField(max_length=40),
+    "page": HiddenField(max_length=6),
+    "columns": NamesField(typed=True),
+}
+"""How the table is looked at; no part of the workload."""
+PARKED_LENGTH_MAXIMUM = 200
 
-SERVING, BATCH = "llm_serving", "llm_batch"
-SERVING_ONLY = ("users", "users_peak", "rate", "ttft", "tpot")
-BATCH_ONLY = ("requests", "deadline")
-VIEW_FIELDS = ("sort", "page", "columns")
-DIGEST = r"[0-9a-f]{64}"
+
+def _key(name: str) -> str:
+    """Name in the query of a field whose Python name ends in an underscore."""
+    return name.rstrip("_")
+
+
+def _chooser() -> KindField:
+    families: dict[str, list[tuple[str, Any]]] = {}
+    for kind in kinds.KINDS:
+        families.setdefault(str(kind.family), []).append((kind.key, kind.title))
+    return KindField(label=_("Kind of work"), default=kinds.DEFAULT.key, families=list(families.items()))
 
 
 class WorkbenchForm(forms.Form):
     """State of the workbench. Made by ``from_query``; ``workload()`` after ``is_valid()``."""
 
-    template_name = "planner/_fields.html"
     use_required_attribute = False
-
-    # What runs
-    kind = ChoiceField(
-        label=_("Kind"), path=("kind",), default=SERVING, widget=forms.RadioSelect(),
-        choices=((SERVING, _("Interactive")), (BATCH, _("Batch"))),
-    )  # fmt: skip
-    model = WordField(
-        label=_("Model"), path=("model", "id"), default="meta-llama/Llama-3.1-8B-Instruct",
-        help_text=_("Type a part of the name; the list shows what is known."), pattern=r"[\w][\w.\-/ ]*",
-    )  # fmt: skip
-    revision = WordField(
-        label=_("Revision"), path=("model", "revision"), max_length=64, pattern=r"[\w.\-]+",
-        help_text=_("Commit or tag, kept with the plan."),
-    )  # fmt: skip
-    config = WordField(path=(), max_length=64, pattern=DIGEST, widget=forms.HiddenInput())
-    runtime = ChoiceField(label=_("Runtime"), path=("runtime", "name"), default="vllm", choices=RUNTIMES)
-    version = WordField(
-        label=_("Version"), path=("runtime", "version"), max_length=20, pattern=r"[\w.]+",
-        help_text=_("Empty: the newest we have constants for."),
-    )  # fmt: skip
-    weights = ChoiceField(
-        label=_("Weights format"), path=("weights_format",), default=AS_STORED,
-        choices=((AS_STORED, _("as stored")), *WEIGHTS),
-    )  # fmt: skip
-    kv = ChoiceField(label=_("KV cache format"), path=("kv_format",), default="auto", choices=KV)
-
-    # How much
-    in_ = NumberField(
-        label=_("Input, typical"),
-        path=("input_tokens", "typical"),
-        default="1000",
-        integer=True,
-        unit=_("tokens"),
-    )
-    in_max = NumberField(
-        label=_("Input, longest"),
-        path=("input_tokens", "maximum"),
-        default="8000",
-        integer=True,
-        unit=_("tokens"),
-    )
-    out = NumberField(
-        label=_("Output, typical"),
-        path=("output_tokens", "typical"),
-        default="300",
-        integer=True,
-        unit=_("tokens"),
-    )
-    out_max = NumberField(
-        label=_("Output, longest"),
-        path=("output_tokens", "maximum"),
-        default="1000",
-        integer=True,
-        unit=_("tokens"),
-    )
-    users = NumberField(
-        label=_("At once, average"), path=("concurrency", "average"), default="8", unit=_("requests")
-    )
-    users_peak = NumberField(
-        label=_("At once, peak"), path=("concurrency", "peak"), default="32", unit=_("requests")
-    )
-    rate = NumberField(
-        label=_("Or: requests per second"), path=("request_rate_per_s",), unit="1/s",
-        help_text=_("If given, it wins over the average at once."),
-    )  # fmt: skip
-    requests = NumberField(
-        label=_("Requests in the job"),
-        path=("request_count",),
-        default="100000",
-        integer=True,
-        unit=_("requests"),
-    )
-    deadline = NumberField(
-        label=_("Done within"), path=("deadline_hours",), default="12", blank="none", unit=_("h"),
-        help_text=_("Empty: no deadline."),
-    )  # fmt: skip
-    hit = NumberField(
-        label=_(
-            "Prompt already in the prefix cache"
-        ), path=("prefix_hit_fraction",), default="0", scale=100, unit="%",
-        help_text=_("Share of input tokens that repeat a cached beginning."),
-    )  # fmt: skip
-
-    # Targets
-    ttft = NumberField(
-        label=_("First token within"), path=("targets", "ttft_s"), default="1", blank="none", unit="s",
-        help_text=_("TTFT at peak, mean. Empty: no target."),
-    )  # fmt: skip
-    tpot = NumberField(
-        label=_(
-            "Then one token every"
-        ), path=("targets", "tpot_s"), default="50", blank="none", scale=1000, unit="ms",
-        help_text=_("TPOT at peak, mean. Empty: no target."),
-    )  # fmt: skip
-    objective = ChoiceField(label=_("Rank by"), path=("objective",), default="cost", choices=OBJECTIVES)
-    headroom = NumberField(
-        label=_("Memory headroom"), path=("headroom_fraction",), default="10", scale=100, unit="%",
-        help_text=_("Left free of what the runtime may use."),
-    )  # fmt: skip
-    budget = NumberField(
-        label=_("Budget per month"), path=("budget_per_month",), help_text=_("In the currency chosen above."),
-    )  # fmt: skip
-
-    # When and where
-    hours = NumberField(label=_("Hours a day"), path=("schedule", "hours_per_day"), default="24", unit=_("h"))
-    days = NumberField(
-        label=_("Days a month"), path=("schedule", "days_per_month"), default="30.4167", unit=_("d")
-    )
-    starts = NumberField(label=_("Starts a day"), path=("schedule", "starts_per_day"), default="1")
-    replicas = NumberField(label=_("Min. replicas"), path=("replicas_minimum",), default="1", integer=True)
-    interruptible = ChoiceField(
-        label=_("Interruption"), path=("interruptible",), default="auto", widget=forms.RadioSelect(),
-        choices=(("auto", _("as the kind")), ("no", _("not affordable")), ("yes", _("affordable"))),
-        help_text=_("Serving: not affordable. Batch: affordable, it can restart."),
-    )  # fmt: skip
-    tiers = NamesField(label=_("Terms"), path=("filters", "tiers"), default="on_demand", choices=TIERS)
-    providers = NamesField(label=_("Providers"), path=("filters", "providers"))
-    regions = NamesField(
-        label=_("Regions"), path=("filters", "regions"), typed=True,
-        help_text=_("Region codes, cities or two-letter countries, with commas. Empty: any."),
-    )  # fmt: skip
-    include = NamesField(label=_("Only these accelerators"), path=("filters", "include"), typed=True)
-    exclude = NamesField(label=_("Not these accelerators"), path=("filters", "exclude"), typed=True)
-    complete = TickField(label=_("Complete prices only"), path=("filters", "complete_prices_only"))
-    age = NumberField(
-        label=_("Prices at most this old"), path=("filters", "price_age_days_maximum"), integer=True, unit=_("d"),
-    )  # fmt: skip
-    gpus = NumberField(
-        label=_("GPUs in a machine, at most"), path=("filters", "gpu_count_maximum"), integer=True
-    )
-    estimates = TickField(
-        label=_("Also prices that the source only estimates"), path=("filters", "estimated_prices")
-    )
-    price_max = NumberField(label=_("At most per month"), path=("filters", "price_per_month_maximum"))
-    currency = ChoiceField(label=_("Currency"), path=("currency",), default="USD", choices=CURRENCIES)
-
-    # What is kept
-    storage = NumberField(label=_("Kept on disk"), path=("storage_gb",), default="100", unit="GB")
-    egress = NumberField(
-        label=_("Sent out per month"), path=("egress_gb_per_month",), default="50", unit="GB"
-    )
-
-    # Engine options
-    batched = NumberField(
-        label="max_num_batched_tokens", path=("runtime", "options", "max_num_batched_tokens"), integer=True, unit=_(
-            "tokens"
-        ),
-    )  # fmt: skip
-    seqs = NumberField(label="max_num_seqs", path=("runtime", "options", "max_num_seqs"), integer=True)
-    utilization = NumberField(
-        label="gpu_memory_utilization", path=("runtime", "options", "gpu_memory_utilization"),
-        help_text=_("Empty: the engine's own default for its version."),
-    )  # fmt: skip
-
-    # How the table is looked at; no part of the workload
-    sort = WordField(max_length=40, widget=forms.HiddenInput())
-    page = WordField(max_length=6, widget=forms.HiddenInput())
-    columns = NamesField(typed=True)
 
     @classmethod
     def from_query(
@@ -216,34 +73,51 @@ class WorkbenchForm(forms.Form):
     ) -> Self:
         """A bound form from a query string or a post; what is absent has its default, what is unknown is ignored.
 
-        A digest in ``query`` stands for a pasted configuration; with ``at``, only if it is still kept then.
+        A digest in ``query`` stands for a pasted configuration; with ``at``, only if it is still kept then. What
+        was typed for another kind of workload is parked, so that choosing that kind again finds it.
         """
-        given = query if query is not None else QueryDict()
+        given = query.copy() if query is not None else QueryDict(mutable=True)
+        name = given.get("kind", "")
+        kind = kinds.BY_NAME.get(name, kinds.DEFAULT)
+        if name in kinds.BY_NAME and name != kind.key:
+            given.setdefault(_method_key(kind), name)
+        if name in kinds.BY_NAME:
+            given["kind"] = kind.key
         data: MultiValueDict[str, str] = MultiValueDict()
-        for name, field in cls.base_fields.items():
+        fields = {"kind": _chooser(), **kind.fields, **VIEW_FIELDS}
+        for name, field in fields.items():
             key = _key(name)
-            default = getattr(field, "default", "")
             if key in given:
                 values = given.getlist(key)
                 if isinstance(field, NumberField):
-                    values = [ungrouped(plain_digits(value).strip()) for value in values]
-                data.setlist(key, values)
+                    values = [ungrouped(plain_digits(str(value)).strip()) for value in values]
+                data.setlist(key, [str(value) for value in values])
             else:
-                data.setlist(key, [default] if default else [])
-        if "users" not in given and given.get("users_peak", "").strip():
+                data.setlist(key, [field.default] if field.default else [])
+        if "users" in fields and "users" not in given and given.get("users_peak", "").strip():
             data["users"] = _average_below(str(data["users_peak"]), str(data["users"]))
-        return cls(data, at=at, choices=choices)
+        return cls(data, kind=kind, parked=_parked(given, fields), at=at, choices=choices)
 
     def __init__(
-        self, *args: Any, at: datetime | None = None, choices: Choices | None = None, **kwargs: Any
+        self,
+        *args: Any,
+        kind: Kind = kinds.DEFAULT,
+        parked: Mapping[str, str] | None = None,
+        at: datetime | None = None,
+        choices: Choices | None = None,
+        **kwargs: Any,
     ) -> None:
         kwargs.setdefault("auto_id", "f-%s")
         super().__init__(*args, **kwargs)
+        self.kind = kind
+        self.parked = dict(parked or {})
+        """What was typed in fields that only other kinds have, by its key."""
+        self.fields = copy.deepcopy({"kind": _chooser(), **kind.fields, **VIEW_FIELDS})
         self.at = at
         self.pasted: dict[str, Any] | None = None
         self.stored: str | None = None
         """What the chosen model's checkpoint is stored in, once the form was checked and the model is known."""
-        self._workload: ServingWorkload | BatchWorkload | None = None
+        self._workload: CommonWorkload | None = None
         if choices is not None:
             self._offer(choices)
 
@@ -273,13 +147,13 @@ class WorkbenchForm(forms.Form):
                     "model."
                 ),
             )
-        for small, large in (("in_", "in_max"), ("out", "out_max"), ("users", "users_peak")):
+        for small, large in self.kind.ordered:
             self._check_order(cleaned, small, large)
         if "kind" not in cleaned:
             return cleaned
         self._find_stored(cleaned)
         try:
-            workload = _ADAPTER.validate_python(self._document(cleaned))
+            workload = self.kind.workload.model_validate(without_nulls(self._document(cleaned)))
         except ValidationError as refused:
             self._place(refused)
         else:
@@ -287,7 +161,7 @@ class WorkbenchForm(forms.Form):
         return cleaned
 
     def _find_stored(self, cleaned: dict[str, Any]) -> None:
-        if "model" in self.errors:
+        if "model" in self.errors or "weights" not in self.fields:
             return
         document = self._document(cleaned)
         try:
@@ -300,8 +174,6 @@ class WorkbenchForm(forms.Form):
         weights.widget.choices = known
 
     def _check_order(self, cleaned: dict[str, Any], small: str, large: str) -> None:
-        if cleaned.get("kind") == BATCH and small == "users":
-            return
         low = cleaned.get(small)
         high = cleaned.get(large)
         low = float(self.fields[small].default) if low is None else low  # type: ignore[attr-defined]
@@ -321,14 +193,11 @@ class WorkbenchForm(forms.Form):
 
     def _document(self, cleaned: dict[str, Any]) -> dict[str, Any]:
         """The workload document of what was typed; defaults are left to the document."""
-        kind = cleaned["kind"]
-        document: dict[str, Any] = {}
+        document: dict[str, Any] = {"kind": cleaned["kind"]}
         for name, field in self.fields.items():
             path = field.path  # type: ignore[attr-defined]
             value = cleaned.get(name)
             if not path or value is None or value in ("", ()):
-                continue
-            if name in (SERVING_ONLY if kind == BATCH else BATCH_ONLY):
                 continue
             if name == "weights" and value == AS_STORED:
                 if self.stored in (None, stored_format.SIXTEEN_BITS):
@@ -352,7 +221,7 @@ class WorkbenchForm(forms.Form):
         """Each refusal of the document at the field it is about."""
         by_path = {field.path: name for name, field in self.fields.items() if field.path}  # type: ignore[attr-defined]
         for error in refused.errors(include_url=False):
-            steps = tuple(str(step) for step in error["loc"] if step not in (SERVING, BATCH))
+            steps = tuple(str(step) for step in error["loc"])
             name = next(
                 (by_path[steps[:length]] for length in range(len(steps), 0, -1) if steps[:length] in by_path),
                 None,
@@ -381,7 +250,25 @@ class WorkbenchForm(forms.Form):
             for word, names in self.fields[name].read_as.items()  # type: ignore[attr-defined]
         }
 
-    def workload(self) -> ServingWorkload | BatchWorkload:
+    @property
+    def chooser(self) -> Any:
+        """The field that chooses the kind; ``kind`` itself is what was chosen."""
+        return self["kind"]
+
+    def groups(self) -> list[BoundGroup]:
+        """The form as it is drawn."""
+        return bound(self, self.kind.groups)
+
+    def messages(self) -> Iterator[Any]:
+        """Fields whose messages are drawn: all but those that are only carried along."""
+        return (field for field in self if not field.is_hidden and field.name != "columns")
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether everything that only the model's own files tell was known when the form was read."""
+        return "weights" not in self.fields or self.stored is not None
+
+    def workload(self) -> CommonWorkload:
         """What was asked for. Only after ``is_valid()``."""
         if self._workload is None:
             raise ValueError("the form is not valid")
@@ -418,6 +305,7 @@ class WorkbenchForm(forms.Form):
                     text = default
             if text != default:
                 pairs.append((key, text))
+        pairs += [(key, text) for key, text in self.parked.items() if key not in without]
         return urlencode(pairs, quote_via=quote, safe=",/")
 
     def _typed(self, key: str) -> list[str]:
@@ -443,9 +331,23 @@ def _kept(digest: str) -> dict[str, Any] | None:
     return json.loads(kept.text) if kept else None
 
 
-def _key(name: str) -> str:
-    """Name in the query of a field whose Python name ends in an underscore."""
-    return name.rstrip("_")
+def _method_key(kind: Kind) -> str:
+    """The key of the field that tells apart the names on the wire of one kind."""
+    return next((_key(name) for name, field in kind.fields.items() if field.path == ("kind",)), "kind")
+
+
+def _parked(given: QueryDict, fields: Mapping[str, SheetField]) -> dict[str, str]:
+    own = {_key(name) for name in fields}
+    found: dict[str, str] = {}
+    for kind in kinds.KINDS:
+        for name, field in kind.fields.items():
+            key = _key(name)
+            if key in own or key in found or key not in given:
+                continue
+            text = ",".join(str(value) for value in given.getlist(key)).strip()
+            if text != field.default and len(text) <= PARKED_LENGTH_MAXIMUM:
+                found[key] = text
+    return found
 
 
 LIMIT_SENTENCES = {

@@ -33,6 +33,11 @@ TIERS = (
     ("reserved", _("reserved")),
     ("community", _("community hosts")),
 )
+INTERRUPTION = (
+    ("auto", _("as the kind")),
+    ("no", _("not affordable")),
+    ("yes", _("affordable")),
+)
 CURRENCIES = (("USD", "USD"), ("JPY", "JPY"), ("EUR", "EUR"))
 
 

@@ -2,179 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from planner import assumption_words, cautions, stored_format, wording
-from planner.columns import Column, chosen
-from planner.derivation_view import DerivationView, derivation
-from planner.figures import (
-    Cell,
-    Figure,
-    cell,
-    duration,
-    exact,
-    hours,
-    money,
-    money_plain,
-    rate,
-    seconds,
-    significant,
-    unit_price,
-)
-from planner.memory_bar import MemoryBar, memory_bar
+from planner import cautions, kinds, wording
+from planner.candidate_views import CandidateView, candidate_view
+from planner.columns import Column
+from planner.figures import money
+from planner.kinds.frame import Kind
 from planner.rejections import RejectedGroup, rejected_groups
-from planner.sizing.results import Candidate, Comparison, LoadPoint
-
-
-@dataclass(frozen=True)
-class LoadView:
-    title: str
-    point: LoadPoint
-    ttft: Figure | None
-    tpot: Figure | None
-    throughput: Figure | None
-    per_user: Figure | None
-
-
-@dataclass(frozen=True)
-class BillLineView:
-    what: str
-    amount: str | None
-    detail: str
-    source: str
-    note: str
-
-
-@dataclass(frozen=True)
-class CandidateView:
-    """One candidate, ready for the table, the answer strip and its own page."""
-
-    it: Candidate
-    cells: tuple[Cell, ...]
-    layout: str
-    place: str
-    verdict: str
-    limit: str
-    limit_sentence: str
-    total: str
-    per_million: str | None
-    age: str
-    misses: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    crossed: frozenset[str] = frozenset()
-    """Columns whose figure meets its target while its range does not."""
-
-    @property
-    def machines(self) -> str:
-        text = ngettext("%(n)d machine", "%(n)d machines", self.it.machines) % {"n": self.it.machines}
-        if not self.it.idle_gpus:
-            return text
-        idle = ngettext("%(n)d GPU idle", "%(n)d GPUs idle", self.it.idle_gpus) % {"n": self.it.idle_gpus}
-        return wording.listed([text, idle])
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """What must be known of the price before it is believed."""
-        offer = self.it.offer
-        marks = (
-            (offer.floor, _("floor price")),
-            (offer.estimated, _("estimated")),
-            (offer.stale, _("old price")),
-        )
-        return tuple(text for holds, text in marks if holds)
-
-    @property
-    def memory(self) -> MemoryBar:
-        return memory_bar(self.it.memory)
-
-    @property
-    def loads(self) -> tuple[LoadView, ...]:
-        if self.it.speed is None:
-            return ()
-        return tuple(
-            LoadView(
-                title,
-                point,
-                duration(point.ttft_s),
-                duration(point.tpot_s),
-                rate(point.output_tokens_per_s),
-                rate(point.output_tokens_per_s_per_user),
-            )
-            for title, point in (
-                (_("typical load"), self.it.speed.typical),
-                (_("peak load"), self.it.speed.peak),
-            )
-        )
-
-    @property
-    def peak(self) -> LoadView | None:
-        return self.loads[1] if self.loads else None
-
-    @property
-    def job_hours(self) -> Figure | None:
-        return hours(self.it.batch.hours) if self.it.batch else None
-
-    @property
-    def job_throughput(self) -> Figure | None:
-        return rate(self.it.batch.output_tokens_per_s) if self.it.batch else None
-
-    @property
-    def job_cost(self) -> str | None:
-        if self.it.batch is None or self.it.batch.cost is None:
-            return None
-        cost = money(self.it.batch.cost, self.it.monthly.currency)
-        return cost if self.it.monthly.complete else f"≥ {cost}"
-
-    @property
-    def bill(self) -> tuple[BillLineView, ...]:
-        return tuple(_bill_line(self.it, number) for number in range(len(self.it.monthly.lines)))
-
-    @property
-    def missing(self) -> str:
-        return wording.word("missing", ", ".join(self.it.monthly.missing)) if self.it.monthly.missing else ""
-
-    @property
-    def derivations(self) -> tuple[DerivationView, ...]:
-        return tuple(derivation(key, made) for key, made in self.it.derivations.items())
-
-    @property
-    def tier(self) -> str:
-        return wording.word("tier", self.it.offer.tier)
-
-    @property
-    def link(self) -> str:
-        return wording.word("link", self.it.offer.link or "unknown")
-
-    @property
-    def price(self) -> str:
-        offer = self.it.offer
-        return assumption_words.price(
-            f"{unit_price(offer.price_amount)} {offer.price_currency}", offer.price_unit
-        )
-
-
-def _bill_line(candidate: Candidate, number: int) -> BillLineView:
-    line = candidate.monthly.lines[number]
-    currency = candidate.monthly.currency
-    detail = ""
-    if line.unit_price is not None:
-        price = f"{unit_price(line.unit_price)} {line.unit_price_currency or currency}"
-        detail = f"{exact(line.quantity)} {assumption_words.unit(line.unit)} × {price}"
-    elif line.quantity:
-        detail = f"{exact(line.quantity)} {assumption_words.unit(line.unit)}"
-    return BillLineView(
-        what=wording.word("line", line.what),
-        amount=None if line.amount is None else money_plain(line.amount, currency),
-        detail=detail,
-        source=line.source or "",
-        note=assumption_words.note(line.note),
-    )
+from planner.sizing.results import Candidate, Comparison
 
 
 def model_label(
@@ -191,60 +33,6 @@ def family(word: str, names: Iterable[str]) -> str:
     return _("“%(word)s” is read as: %(names)s.") % {"word": word, "names": wording.listed(names)}
 
 
-def candidate_view(
-    candidate: Candidate,
-    columns: Iterable[Column],
-    *,
-    language: str,
-    workload: Mapping[str, Any] | None = None,
-) -> CandidateView:
-    """``workload`` is what was asked for, where figures that only just meet it are to be marked."""
-    offer = candidate.offer
-    name = offer.region_name_ja if language == "ja" and offer.region_name_ja else offer.region_name
-    total = money(candidate.monthly.total, candidate.monthly.currency)
-    per_million = candidate.per_million_tokens.all
-    least = "" if candidate.monthly.complete else "≥ "
-    crossed = cautions.crossed(candidate, workload or {})
-    cells = (cell(column, candidate) for column in columns)
-    return CandidateView(
-        it=candidate,
-        cells=tuple(
-            replace(made, range=f"△ {made.range}") if made.column.key in crossed else made for made in cells
-        ),
-        layout=wording.layout(candidate.replicas, candidate.gpus_per_replica, candidate.layout.tp),
-        place=name or offer.region,
-        verdict=wording.word("verdict", candidate.verdict),
-        limit=wording.word("limit", candidate.limit),
-        limit_sentence=wording.limit_sentence(candidate.limit),
-        total=f"{least}{total}",
-        per_million=None
-        if per_million is None
-        else least + money(per_million, candidate.monthly.currency, decimals=4),
-        age=wording.age(offer.price_age_days),
-        misses=tuple(
-            _miss(miss.target, miss.asked, miss.got, candidate.monthly.currency) for miss in candidate.misses
-        ),
-        warnings=tuple(wording.warning(code) for code in candidate.warnings),
-        crossed=frozenset(crossed),
-    )
-
-
-def _miss(target: str, asked: float, got: float | None, currency: str) -> str:
-    def shown(value: float) -> str:
-        if target in ("ttft_s", "tpot_s"):
-            return " ".join(seconds(value))
-        if target == "deadline_hours":
-            return f"{significant(value)} h"
-        if target == "budget_per_month":
-            return money(Decimal(str(value)), currency)
-        return significant(value)
-
-    words = {"target": wording.word("misses", target), "asked": shown(asked)}
-    if got is None:
-        return _("%(target)s: asked %(asked)s, not reached under this load") % words
-    return _("%(target)s: asked %(asked)s, expected %(got)s") % (words | {"got": shown(got)})
-
-
 @dataclass(frozen=True)
 class Answer:
     comparison: Comparison
@@ -259,34 +47,26 @@ class Answer:
     rejected: tuple[RejectedGroup, ...]
     change: str = ""
     cheapest: str = ""
-    load_check: str = ""
-    format_note: str = ""
+    notes: tuple[str, ...] = ()
+    """What is worth knowing of the question as it was understood."""
     cautions: tuple[str, ...] = ()
     replicas_why: str = ""
     why: str = ""
     """Why the first row is the first, where the rows are in the order of the ranking."""
 
     @property
+    def kind(self) -> Kind:
+        return kinds.of(self.comparison.kind)
+
+    @property
     def model_line(self) -> str:
         """What was understood of the model, and under which engine."""
-        model, workload = self.comparison.model, self.comparison.workload
-        runtime = workload.get("runtime", {})
-        return _(
-            "%(model)s: %(parameters)s billion parameters, %(layers)s layers, %(attention)s attention. "
-            "Engine %(runtime)s, version %(version)s."
-        ) % {
-            "model": model.get("name"),
-            "parameters": significant(float(model.get("parameters") or 0) / 1e9),
-            "layers": model.get("layers"),
-            "attention": model.get("attention") or "–",
-            "runtime": wording.RUNTIMES.get(str(runtime.get("name")), runtime.get("name")),
-            "version": runtime.get("version") or _("newest"),
-        }
+        return self.kind.model_line(self.comparison)
 
     @property
     def title_hint(self) -> str:
         name = str(self.comparison.model.get("name", "")).rpartition("/")[2]
-        return wording.listed([name, wording.word("kind", self.comparison.kind)])
+        return wording.listed(part for part in (name, str(self.kind.title)) if part)
 
     @property
     def has_crossed(self) -> bool:
@@ -307,9 +87,10 @@ def answer(
     objective: str = "cost",
 ) -> Answer:
     """``best`` is the first of the ranking where the rows are another page or order of it."""
-    columns = chosen(comparison.kind, column_keys)
+    kind = kinds.of(comparison.kind)
+    columns = kind.chosen(tuple(column_keys))
     rows = tuple(
-        candidate_view(item, columns, language=language, workload=comparison.workload)
+        candidate_view(kind, item, columns, language=language, workload=comparison.workload)
         for item in comparison.candidates
     )
     first = best or (comparison.candidates[0] if comparison.candidates else None)
@@ -321,34 +102,17 @@ def answer(
         state=state,
         columns=columns,
         rows=rows,
-        best=candidate_view(first, (), language=language, workload=comparison.workload) if first else None,
-        cautions=cautions.cautions(first, comparison.workload) if first else (),
+        best=candidate_view(kind, first, (), language=language, workload=comparison.workload)
+        if first
+        else None,
+        cautions=cautions.cautions(kind, first, comparison.workload) if first else (),
         replicas_why=cautions.replicas_why(first) if first else "",
         rejected=rejected_groups(comparison, language=language),
         change=_smallest_change(comparison),
         cheapest=_cheapest(comparison, first),
         why=_why(rows, objective) if best is None else "",
-        load_check=_load_check(comparison, first),
-        format_note=stored_format.note(
-            comparison.model.get("stored_format"), comparison.workload.get("weights_format")
-        ),
+        notes=kind.notes(comparison, first) if first else (),
     )
-
-
-def _load_check(comparison: Comparison, best: Candidate | None) -> str:
-    """Where a request rate is given it wins; what it means in requests at once is said beside what was typed."""
-    rate_per_s = comparison.workload.get("request_rate_per_s")
-    if rate_per_s is None or best is None or best.speed is None:
-        return ""
-    asked = comparison.workload.get("concurrency", {}).get("average")
-    return _(
-        "At %(rate)s requests per second this machine holds %(held)s requests at once on average (rate × time per "
-        "request); the %(asked)s of the field “At once, average” is not used."
-    ) % {
-        "rate": significant(float(rate_per_s)),
-        "held": significant(best.speed.typical.concurrency),
-        "asked": f"{asked:g}",
-    }
 
 
 def _why(rows: tuple[CandidateView, ...], objective: str) -> str:
@@ -409,20 +173,7 @@ def _headline(comparison: Comparison, best: Candidate | None) -> tuple[str, str]
         return "misses", _(
             "No machine meets every target; first comes %(gpus)d × %(name)s per replica"
         ) % words
-    if best.batch is not None:
-        words["hours"] = significant(best.batch.hours.value)
-        if best.replicas * best.gpus_per_replica == 1:
-            return "meets", _("One %(name)s does the job in %(hours)s h") % words
-        if best.replicas == 1:
-            return "meets", _("%(gpus)d × %(name)s together do the job in %(hours)s h") % words
-        return "meets", _("%(replicas)d replicas of %(gpus)d × %(name)s do the job in %(hours)s h") % words
-    if best.replicas == 1:
-        if best.gpus_per_replica == 1:
-            return "meets", _("Fits on one %(name)s, and meets every target at peak") % words
-        return "meets", _("%(gpus)d × %(name)s together meet every target at peak") % words
-    if best.gpus_per_replica == 1:
-        return "meets", _("Fits on one %(name)s per replica; %(replicas)d replicas carry the peak") % words
-    return "meets", _("%(gpus)d × %(name)s per replica; %(replicas)d replicas carry the peak") % words
+    return "meets", kinds.of(comparison.kind).headline(best)
 
 
 def _lede(comparison: Comparison, best: Candidate | None) -> str:

@@ -9,13 +9,12 @@ from threading import Lock
 from typing import Any
 
 from mitsumori import __version__
-from planner import architectures, market, runtimes, speed_constants
+from planner import kinds, market
 from planner.sizing import compare as core
-from planner.sizing.llm import LlmSetting
 from planner.sizing.results import Candidate, Comparison, Rejection
 from planner.sizing.setting import Setting
 from planner.sizing.weighing import Placements
-from planner.sizing.workload import BatchWorkload, ServingWorkload
+from planner.sizing.workload import CommonWorkload
 
 REJECTED_SHOWN = 200
 REJECTED_MAXIMUM = 2_000
@@ -61,21 +60,12 @@ class UnknownOffer(LookupError):
     """The market of that moment holds no such offer."""
 
 
-def _setting(workload: ServingWorkload | BatchWorkload, at: datetime) -> LlmSetting:
-    workload = workload.model_copy(update={"model": architectures.frozen(workload.model, at)})
-    arch = architectures.resolve(workload.model)
-    return LlmSetting(
-        workload=workload,
-        arch=arch,
-        runtime=runtimes.resolve(workload.runtime.name, workload.runtime.version),
-        constants=speed_constants.constants(),
-        market=market.current(at),
-        at=at,
-    )
+def _setting(workload: CommonWorkload, at: datetime) -> Setting[Any]:
+    return kinds.of(workload.kind).setting(workload, at, market.current(at))
 
 
 def compare(
-    workload: ServingWorkload | BatchWorkload,
+    workload: CommonWorkload,
     *,
     at: datetime,
     limit: int = 50,
@@ -100,9 +90,7 @@ def compare(
     )
 
 
-def candidate(
-    workload: ServingWorkload | BatchWorkload, *, at: datetime, offer_id: int
-) -> Candidate | Rejection:
+def candidate(workload: CommonWorkload, *, at: datetime, offer_id: int) -> Candidate | Rejection:
     """One offer with the derivation of every figure, or why it is rejected. Raises ``UnknownOffer``."""
     setting = _setting(workload, at)
     row = setting.market.position(offer_id)

@@ -22,6 +22,7 @@ from planner import (
     charts,
     columns,
     config_files,
+    kinds,
     market,
     model_import,
     presenters,
@@ -31,7 +32,7 @@ from planner import (
     services,
     stored_format,
 )
-from planner.examples import EXAMPLES
+from planner.candidate_views import candidate_view
 from planner.forms import WorkbenchForm
 from planner.options import Choices
 from planner.sizing.architecture import ModelError
@@ -54,7 +55,9 @@ UNPROCESSABLE = 422
 
 @require_safe
 def start(request: HttpRequest) -> HttpResponse:
-    return render(request, "planner/start.html", {"examples": EXAMPLES, "form": WorkbenchForm.from_query()})
+    return render(
+        request, "planner/start.html", {"examples": kinds.examples(), "form": WorkbenchForm.from_query()}
+    )
 
 
 @uploads.takes_files(**{config_files.FIELD: config_files.BYTES_MAXIMUM})
@@ -81,15 +84,11 @@ def _frozen(form: WorkbenchForm, given: QueryDict, at: datetime) -> WorkbenchFor
     """The same form with the commit of a model that comes from the hub, so that its link means the same later."""
     if not form.is_valid():
         return form
-    model = form.workload().model
-    try:
-        revision = architectures.frozen(model, at).revision
-    except ModelError:
-        return form  # Said at the field when the answer is asked for.
-    if revision == model.revision and form.stored is not None:
+    pins = form.kind.pins(form.workload(), at)
+    if pins is None or (not pins and form.is_settled):
         return form
     changed = given.copy()
-    changed["revision"] = revision or ""
+    changed.update(pins)
     return WorkbenchForm.from_query(changed, at=at, choices=choices(market.current(at)))
 
 
@@ -180,45 +179,20 @@ def _context(form: WorkbenchForm, answer: dict[str, Any] | None, at: datetime) -
         "priced_at": at.isoformat(),
         "at": at,
         "without_config": form.query_string(config=None, without=("page",)),
-        "open": _open_groups(form),
         "refused_count": len(form.errors),
         "pasted_name": architectures.pasted_name(form.pasted) if form.pasted else "",
         "stored_label": stored_format.label(form.stored),
         "versions": runtimes.versions(str(form.data.get("runtime", ""))),
-        "columns_all": columns.for_kind(str(form.data.get("kind", ""))),
+        "columns_all": form.kind.columns,
         "config_digest": form.cleaned_data.get("config", "") if form.is_bound and form.is_valid() else "",
     }
-
-
-FOLDED = {
-    "engine": ("batched", "seqs", "utilization", "revision"),
-    "load": ("rate", "hit"),
-    "targets": ("headroom", "budget"),
-    "schedule": ("starts", "interruptible", "tiers"),
-    "filters": (
-        "regions",
-        "providers",
-        "include",
-        "exclude",
-        "price_max",
-        "complete",
-        "estimates",
-        "age",
-        "gpus",
-    ),
-}
-
-
-def _open_groups(form: WorkbenchForm) -> dict[str, bool]:
-    """A folded group stands open where it holds something other than its defaults."""
-    return {group: form.is_changed(*names) for group, names in FOLDED.items()}
 
 
 def _answer(form: WorkbenchForm, at: datetime) -> dict[str, Any] | None:
     """What the market answers, ready for the sheet; None where the model or engine is refused (said at its field)."""
     page = _page(form)
     sort = form.cleaned_data.get("sort") or ""
-    sort = sort if sort.removeprefix("-") in columns.SORTS else ""
+    sort = sort if sort.removeprefix("-") in form.kind.sorts else ""
     workload = form.workload()
     try:
         comparison = services.compare(
@@ -319,7 +293,7 @@ def candidate(request: HttpRequest, offer_id: int) -> HttpResponse:
     context = {
         "back": _address(form.query_string()),
         "query": form.query_string(without=("page", "sort", "columns")),
-        "row": presenters.candidate_view(found, (), language=language)
+        "row": candidate_view(form.kind, found, (), language=language)
         if isinstance(found, Candidate)
         else None,
         "rejected": None if isinstance(found, Candidate) else rejections.rejected(found, language),

@@ -83,7 +83,6 @@ OBJECTIVES: dict[str, Text] = {
     "throughput": _("most tokens per second"),
     "finish": _("earliest finish"),
 }
-KINDS: dict[str, Text] = {"llm_serving": _("Interactive serving"), "llm_batch": _("Batch generation")}
 
 REASONS: dict[str, Text] = {
     "support": _("This runtime cannot run it there"),
@@ -266,7 +265,6 @@ _TABLES: dict[str, Mapping[str, Text]] = {
     "warnings": WARNINGS,
     "line": LINES,
     "reason": REASONS,
-    "kind": KINDS,
     "figure": FIGURES,
 }
 

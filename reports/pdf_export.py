@@ -149,6 +149,7 @@ def _workload(item: SheetWorkload) -> dict[str, Any]:
         "model": [[fact.label, fact.text] for fact in view.model],
         "bills": [_bill(quote) for quote in view.quotes],
         "currency": view.currency,
+        "per_unit_label": _("per %(unit)s") % {"unit": view.unit},
         "kept": view.kept,
         "heads": [
             {
@@ -175,14 +176,11 @@ def _cell(cell: Cell) -> dict[str, str]:
 
 def _quote(quote: presenters.QuoteView) -> dict[str, Any]:
     row = quote.row
-    peak = row.peak
-    figures = []
-    if peak is not None and row.it.batch is None:
-        for label, figure in (("TTFT", peak.ttft), ("TPOT", peak.tpot)):
-            if figure is not None:
-                figures.append(f"{label} {figure.text} {figure.unit} ({figure.range})")
-    if row.job_hours is not None:
-        figures.append(f"{row.job_hours.text} {row.job_hours.unit} ({row.job_hours.range})")
+    figures = [
+        f"{tile.measure.name} {tile.figure.text} {tile.figure.unit} ({tile.figure.range})"
+        for tile in row.speeds
+        if tile.figure is not None
+    ]
     return {
         "rank": str(row.it.rank),
         "offer": quote.offer,
@@ -192,7 +190,7 @@ def _quote(quote: presenters.QuoteView) -> dict[str, Any]:
         "speed": "\n".join(figures),
         "monthly": quote.monthly,
         "term": quote.term,
-        "per_million": quote.per_million,
+        "per_unit": quote.per_unit,
         "price_read": row.it.offer.price_observed_on.isoformat(),
         "misses": "\n".join(row.misses),
     }
@@ -247,7 +245,6 @@ def _labels() -> dict[str, str]:
         "per_month": _("per month"),
         "per_month_net": _("per month, without tax"),
         "per_term": _("per 12 months at these prices"),
-        "per_million": _("per 1M tokens, average load"),
         "rank": _("Rank"),
         "offer": _("Offer"),
         "layout": _("Layout"),

@@ -11,11 +11,12 @@ from typing import Any
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from planner import assumption_words, wording
-from planner.columns import Column, chosen
+from planner import assumption_words, kinds
+from planner.candidate_views import CandidateView, candidate_view
+from planner.columns import Column
 from planner.figures import money, significant
-from planner.forms import WorkbenchForm
-from planner.presenters import CandidateView, answer, candidate_view
+from planner.kinds.frame import Kind
+from planner.presenters import answer
 from planner.rejections import RejectedGroup
 from planner.sizing.quantities import Assumption
 from planner.sizing.results import Bill, Candidate, Comparison
@@ -25,20 +26,6 @@ from reports.sheets import Sheet, SheetWorkload
 ROWS_PER_PAGE = 50
 QUOTED = 3
 MONTHS_OF_TERM = 12
-CARRYING = (
-    "model",
-    "runtime",
-    "weights",
-    "users_peak",
-    "rate",
-    "requests",
-    "deadline",
-    "in_",
-    "out",
-    "hours",
-    "days",
-)
-"""Fields of the workbench that stand beside the recommendation."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +60,7 @@ class QuoteView:
     offer: str
     monthly: str
     term: str
-    per_million: str
+    per_unit: str
 
 
 @dataclass(frozen=True)
@@ -90,6 +77,8 @@ class WorkloadView:
     model: tuple[Fact, ...]
     columns: tuple[Column, ...]
     currency: str
+    unit: str
+    """The unit of use whose cost is told."""
     why: str
     rows: tuple[CandidateView, ...]
     kept: str
@@ -117,8 +106,11 @@ def question(document: dict[str, Any], names: Iterable[str] = ()) -> tuple[Fact,
     """What was asked, field by field, with the labels and units of the workbench; all fields, or those named."""
     wanted = set(names)
     facts = []
-    for name, field in WorkbenchForm.base_fields.items():
-        path = getattr(field, "path", ())
+    kind = kinds.of(str(document.get("kind", kinds.DEFAULT.key)))
+    if not wanted:
+        facts.append(Fact(_("Kind of work"), str(kind.title)))
+    for name, field in kind.fields.items():
+        path = field.path
         if not path or (wanted and name not in wanted):
             continue
         text = _asked(field, _dig(document, path))
@@ -173,14 +165,14 @@ def total(bill: Bill, months: int = 1) -> str:
     return text if bill.complete else f"≥ {text}"
 
 
-def _quote(candidate: Candidate, columns: Iterable[Column]) -> QuoteView:
-    row, offer = candidate_view(candidate, columns, language=_language()), candidate.offer
+def _quote(kind: Kind, candidate: Candidate, columns: Iterable[Column]) -> QuoteView:
+    row, offer = candidate_view(kind, candidate, columns, language=_language()), candidate.offer
     return QuoteView(
         row=row,
         offer=f"{offer.gpu_count} × {offer.accelerator} · {offer.provider_name}, {offer.sku}",
         monthly=total(candidate.monthly),
         term=total(candidate.monthly, MONTHS_OF_TERM),
-        per_million=row.per_million or _("unknown"),
+        per_unit=row.per_unit or _("unknown"),
     )
 
 
@@ -197,7 +189,8 @@ def assumption(item: Assumption) -> AssumptionView:
 
 def _carried_by(comparison: Comparison) -> str:
     """The parts of the question that the answer leans on most, in one line."""
-    return "; ".join(f"{fact.label}: {fact.text}" for fact in question(comparison.workload, CARRYING))
+    carrying = question(comparison.workload, kinds.of(comparison.kind).carrying)
+    return "; ".join(f"{fact.label}: {fact.text}" for fact in carrying)
 
 
 def _sources(comparison: Comparison) -> tuple[SourceView, ...]:
@@ -225,7 +218,8 @@ def _kept(comparison: Comparison) -> str:
 def workload(item: SheetWorkload, *, first: int = 0, count: int | None = None) -> WorkloadView:
     """``count`` candidates from the ``first`` on; all of them by default."""
     comparison = item.comparison
-    columns = chosen(item.kind)
+    kind = kinds.of(item.kind)
+    columns = kind.chosen()
     candidates = comparison.candidates
     until = len(candidates) if count is None else first + count
     answered = answer(
@@ -235,7 +229,7 @@ def workload(item: SheetWorkload, *, first: int = 0, count: int | None = None) -
     )
     return WorkloadView(
         position=item.position,
-        name=item.name or wording.word("kind", item.kind),
+        name=item.name or str(kind.title),
         headline=answered.headline,
         lede=" ".join(sentence for sentence in (answered.lede, answered.cheapest) if sentence),
         state=answered.state,
@@ -244,10 +238,11 @@ def workload(item: SheetWorkload, *, first: int = 0, count: int | None = None) -
         model=_model(comparison),
         columns=columns,
         currency=str(comparison.workload.get("currency", "")),
+        unit=str(kind.unit),
         why=answered.why,
         rows=answered.rows[first:],
         kept=_kept(comparison),
-        quotes=tuple(_quote(row, columns) for row in candidates[:QUOTED]),
+        quotes=tuple(_quote(kind, row, columns) for row in candidates[:QUOTED]),
         rejected=answered.rejected,
         rejected_total=answered.rejected_total,
         assumptions=tuple(assumption(each) for each in comparison.assumptions),

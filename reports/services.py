@@ -14,7 +14,7 @@ from planner import services as planner_services
 from planner.sizing.architecture import ModelError
 from planner.sizing.results import Comparison
 from planner.sizing.runtime import UnknownRuntime
-from planner.sizing.workload import BatchWorkload, ServingWorkload
+from planner.sizing.workload import CommonWorkload
 from reports.content import canonical, comparison_text, fingerprint, sha256
 from reports.models import Plan, PlanVersion, PlanWorkload, ShareLink
 
@@ -33,7 +33,7 @@ SECRET_MAX_LENGTH = 200
 class NamedWorkload:
     """A workload of a plan, what the plan calls it, and the workbench's query string that opens it again."""
 
-    workload: ServingWorkload | BatchWorkload
+    workload: CommonWorkload
     name: str = ""
     query: str = ""
 

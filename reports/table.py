@@ -15,8 +15,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from planner import wording
-from planner.columns import COLUMNS, Column, Value
+from planner import kinds, wording
+from planner.columns import Column, Value
 from planner.sizing.quantities import GIB
 from planner.sizing.results import Candidate, Rejection
 from reports import words
@@ -83,13 +83,13 @@ LAST = (
 )
 
 
-def _kinds(sheet: Sheet) -> set[str]:
-    return {workload.kind for workload in sheet.workloads}
+def _kinds(sheet: Sheet) -> list[str]:
+    return list(dict.fromkeys(workload.kind for workload in sheet.workloads))
 
 
 def columns(sheet: Sheet) -> tuple[Column, ...]:
     """The comparison's columns for the kinds of workload on this sheet."""
-    return tuple(column for column in COLUMNS if _kinds(sheet) & set(column.kinds))
+    return kinds.columns_of(_kinds(sheet))
 
 
 def heads(sheet: Sheet) -> list[Head]:
@@ -133,7 +133,7 @@ def rows(sheet: Sheet, *, coded: bool = False) -> Iterator[list[Value]]:
 
 
 def workload_name(workload: SheetWorkload) -> str:
-    return f"{workload.position}. {wording.word('kind', workload.kind)}"
+    return f"{workload.position}. {kinds.of(workload.kind).title}"
 
 
 def _status(code: str, coded: bool) -> str:
@@ -151,7 +151,7 @@ def _asked(workload: SheetWorkload, coded: bool) -> list[Value]:
     by_rate = asked.get("request_rate_per_s") is not None
     weights_format, kv_format = asked.get("weights_format"), asked.get("kv_format")
     return [
-        workload.kind if coded else wording.word("kind", workload.kind),
+        workload.kind if coded else str(kinds.of(workload.kind).title),
         str(workload.comparison.model.get("name") or ""),
         f"{runtime.get('name', '')} {runtime.get('version') or ''}".strip(),
         weights_format if coded else wording.FORMATS.get(str(weights_format), weights_format),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, Strict, model_validator
+from pydantic import Field, Strict, model_validator
 
 from planner.sizing.quantities import Frozen
 
@@ -37,10 +37,10 @@ TOKENS_MAXIMUM = 10_000_000
 CONCURRENCY_MAXIMUM = 1_000_000
 
 
-def _without_nulls(value: Any) -> Any:
+def without_nulls(value: Any) -> Any:
     """Drop keys that are null, at every level, so that null means the default."""
     if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
     return value
 
 
@@ -190,10 +190,3 @@ class BatchWorkload(LlmWorkload):
     request_count: Annotated[Count, Field(ge=1, le=10**12)] = 100_000
     deadline_hours: Annotated[Number, Field(gt=0, le=876_000)] | Literal["none"] | None = 12.0
     interruptible: Annotated[bool, Strict()] = True
-
-
-Workload = Annotated[
-    ServingWorkload | BatchWorkload,
-    Field(discriminator="kind"),
-    BeforeValidator(_without_nulls),
-]

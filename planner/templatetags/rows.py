@@ -13,9 +13,9 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from planner import assumption_words, wording
+from planner.candidate_views import CandidateView
 from planner.columns import Column
 from planner.figures import Cell
-from planner.presenters import CandidateView
 from planner.rejections import RejectedView
 from planner.templatetags.sheet import IN_OFFER, short
 

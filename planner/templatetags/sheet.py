@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
@@ -32,6 +33,12 @@ def gib(size_bytes: int) -> str:
 def unlocalized(number: float) -> str:
     """For scripts: a point, no grouping."""
     return repr(float(number))
+
+
+@register.filter
+def json_text(value: Any) -> str:
+    """For scripts, in an attribute."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 @register.filter

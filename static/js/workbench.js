@@ -18,7 +18,7 @@
   document.addEventListener("submit", function (event) {
     const form = event.target;
     if (form.id !== "workload" || !window.htmx) { return; }
-    if (event.submitter && event.submitter.name === "paste") { return; }
+    if (event.submitter && (event.submitter.name === "paste" || event.submitter.name === "switch")) { return; }
     const pasted = form.elements.config_text;
     if (pasted && pasted.value.trim()) { return; }
     const chosen = form.elements.config_file;
@@ -48,6 +48,17 @@
   document.addEventListener("input", fileChosen, true);
   document.addEventListener("change", fileChosen, true);
 
+  // Another kind of work has other fields: the form is asked for again, and what both kinds know goes along.
+  document.addEventListener("change", function (event) {
+    const button = event.target.id === "f-kind" && document.querySelector("[data-switch]");
+    if (!button) { return; }
+    event.stopPropagation();
+    event.target.form.requestSubmit(button);
+  }, true);
+  document.addEventListener("input", function (event) {
+    if (event.target.id === "f-kind") { event.stopPropagation(); }
+  }, true);
+
   // A row's link opens its detail in place; a second click folds it again without asking the server.
   document.addEventListener("htmx:configRequest", function (event) {
     const link = event.detail.elt.closest("[data-detail]");
@@ -69,35 +80,31 @@
   });
 
   // What the last change did to the first candidate: the figures of the strip before and after.
-  const number = { memory: 1 / 1073741824, tpot: 1000, ttft: 1, monthly: 1, hours: 1 };
-  const unit = { memory: "GiB", tpot: "ms", ttft: "s", monthly: "", hours: "h" };
   let before = null;
   let now = null;
   let cause = "";
 
   function figures() {
     const strip = document.getElementById("strip");
-    return strip ? Object.assign({}, strip.dataset) : null;
+    if (!strip) { return null; }
+    return { query: strip.dataset.query, told: JSON.parse(strip.dataset.figures) };
   }
-  function shown(name, change, currency) {
+  function shown(figure, change) {
     const size = Math.abs(change);
-    const digits = name === "monthly" ? (currency === "JPY" ? 0 : 2) : size >= 100 ? 0 : size >= 10 ? 1 : 2;
+    const digits = figure.money ? (figure.unit === "JPY" ? 0 : 2) : size >= 100 ? 0 : size >= 10 ? 1 : 2;
     const text = size.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-    const mark = change > 0 ? "+" : "\u2212";
-    return mark + text + " " + (name === "monthly" ? currency : unit[name]);
+    return (change > 0 ? "+" : "\u2212") + text + " " + figure.unit;
   }
   function showChange() {
     const place = document.getElementById("changed");
     const after = figures();
-    if (!place || !before || !after || before.currency !== after.currency) { return; }
+    if (!place || !before || !after || !cause) { return; }
     const parts = [];
-    for (const name of Object.keys(number)) {
-      if (!(name in before) || !(name in after)) { continue; }
-      const change = (Number(after[name]) - Number(before[name])) * number[name];
-      if (Math.abs(change) < 0.005) { continue; }
-      parts.push([place.dataset[name], shown(name, change, after.currency)]);
+    for (const figure of after.told) {
+      const was = before.told.find(function (one) { return one.key === figure.key && one.unit === figure.unit; });
+      if (!was || Math.abs(figure.value - was.value) < 0.005) { continue; }
+      parts.push([figure.label, shown(figure, figure.value - was.value)]);
     }
-    if (!cause) { return; }
     const lead = document.createElement("b");
     lead.textContent = cause;
     place.replaceChildren(lead);

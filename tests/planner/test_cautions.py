@@ -8,6 +8,7 @@ import pytest
 import time_machine
 
 from planner import cautions, services
+from planner.kinds.llm_serving import SERVING
 from planner.sizing.quantities import Estimate
 from planner.sizing.results import Candidate, FewerReplicas
 from planner.sizing.workload import ServingWorkload
@@ -39,18 +40,18 @@ def test_a_range_across_the_target_is_said(
     candidate: Candidate, value: float, high: float, is_marked: bool
 ) -> None:
     found = with_ttft(candidate, value, high)
-    assert ("ttft_peak" in cautions.crossed(found, ASKED)) is is_marked
-    said = [text for text in cautions.cautions(found, ASKED) if text.startswith("TTFT")]
+    assert ("ttft_peak" in cautions.crossed(SERVING, found, ASKED)) is is_marked
+    said = [text for text in cautions.cautions(SERVING, found, ASKED) if text.startswith("TTFT")]
     assert bool(said) is is_marked
     if is_marked:
         assert said == ["TTFT meets the target of 1.00 s on average; the range crosses it, up to 4.50 s."]
-    assert "ttft_peak" not in cautions.crossed(found, {"targets": {"ttft_s": "none"}})
+    assert "ttft_peak" not in cautions.crossed(SERVING, found, {"targets": {"ttft_s": "none"}})
 
 
 def test_many_machines_of_one_offer_may_not_be_available(candidate: Candidate) -> None:
     few, many = (candidate.model_copy(update={"machines": count}) for count in (8, 3552))
-    assert not [text for text in cautions.cautions(few, {}) if "available" in text]
-    assert cautions.cautions(many, {})[-1].startswith("3,552 machines of one offer")
+    assert not [text for text in cautions.cautions(SERVING, few, {}) if "available" in text]
+    assert cautions.cautions(SERVING, many, {})[-1].startswith("3,552 machines of one offer")
 
 
 def test_what_set_the_replicas_and_what_fewer_would_cost_is_said(candidate: Candidate) -> None:

@@ -1,4 +1,4 @@
-"""The one list of columns."""
+"""The columns of kinds of workload."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from decimal import Decimal
 import pytest
 from django.utils.translation import override
 
-from planner import columns
-from planner.columns import COLUMNS
+from planner import kinds
 from planner.sizing.compare import compare
 from planner.sizing.offers import Terms
 from planner.sizing.results import Candidate
@@ -21,6 +20,9 @@ ROWS = (
     Row("A100-SXM4-80GB", price="1.60", provider="another"), Row("B200-SXM", price="5"),
 )  # fmt: skip
 SERVING = ServingWorkload(filters=Filters())
+COLUMNS = kinds.columns_of(kinds.BY_NAME)
+BY_KEY = {column.key: column for column in COLUMNS}
+SORTS = kinds.of("llm_serving").sorts
 
 
 def candidates(
@@ -39,7 +41,7 @@ def test_keys_are_unique_and_titles_are_words() -> None:
 @pytest.mark.parametrize("workload", [ServingWorkload(), BatchWorkload()])
 def test_every_column_of_a_kind_reads_every_candidate(workload: ServingWorkload | BatchWorkload) -> None:
     for candidate in candidates(workload):
-        for column in columns.for_kind(workload.kind):
+        for column in kinds.of(workload.kind).columns:
             value = column.value(candidate)
             if column.kind == "number" and value is not None:
                 assert isinstance(value, int | float | Decimal)
@@ -51,29 +53,30 @@ def test_every_column_of_a_kind_reads_every_candidate(workload: ServingWorkload 
 
 def test_an_unknown_amount_is_none_and_not_zero() -> None:
     incomplete = next(c for c in candidates() if not c.monthly.complete)
-    assert columns.BY_KEY["monthly_storage"].value(incomplete) is None
-    assert columns.BY_KEY["per_gib"].value(incomplete) is None
-    assert columns.BY_KEY["missing"].value(incomplete) == "storage, egress"
+    assert BY_KEY["monthly_storage"].value(incomplete) is None
+    assert BY_KEY["per_gib"].value(incomplete) is None
+    assert BY_KEY["missing"].value(incomplete) == "storage, egress"
 
 
 def test_lines_of_money_sum_to_the_total() -> None:
     keys = ("monthly_gpu", "monthly_rework", "monthly_storage", "monthly_egress")
     for candidate in candidates():
-        lines = [columns.BY_KEY[key].value(candidate) for key in keys]
+        lines = [BY_KEY[key].value(candidate) for key in keys]
         assert sum(line for line in lines if isinstance(line, Decimal)) == candidate.monthly.total
 
 
 def test_chosen_columns_keep_the_list_s_order_and_unknown_ones_are_ignored() -> None:
-    found = columns.chosen("llm_serving", ["monthly", "provider", "nonsense"])
+    serving = kinds.of("llm_serving")
+    found = serving.chosen(("monthly", "provider", "nonsense"))
     assert [column.key for column in found] == ["provider", "monthly"]
-    assert columns.chosen("llm_serving", ["nonsense"]) == columns.chosen("llm_serving")
-    assert "job_hours" not in [column.key for column in columns.for_kind("llm_serving")]
+    assert serving.chosen(("nonsense",)) == serving.chosen()
+    assert "job_hours" not in [column.key for column in serving.columns]
 
 
 NOT_NUMBERS = {"provider", "region", "accelerator"}
 
 
-@pytest.mark.parametrize("sort", sorted(columns.SORTS - {"finish", "job_cost"}))
+@pytest.mark.parametrize("sort", sorted(SORTS))
 def test_sorting_by_a_column_orders_its_figures_within_each_class(sort: str) -> None:
     column = next(column for column in COLUMNS if column.sort == sort)
     for direction in ("", "-"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.http import QueryDict
 
+from planner import kinds
 from planner.fields import NumberField, SheetBoundField, plain_digits
 from planner.forms import WorkbenchForm
 from planner.models import PastedConfig
@@ -12,11 +13,22 @@ from planner.options import Choices
 from planner.sizing.workload import BatchWorkload, ServingWorkload
 from tests.factories import AT
 
-NUMBERS = [name for name, field in WorkbenchForm.base_fields.items() if isinstance(field, NumberField)]
+NUMBERS = [
+    (kind.key, name)
+    for kind in kinds.KINDS
+    for name, field in kind.fields.items()
+    if isinstance(field, NumberField)
+]
 
 
 def form_of(query: str = "", **options: object) -> WorkbenchForm:
     return WorkbenchForm.from_query(QueryDict(query), **options)  # type: ignore[arg-type]
+
+
+def read(form: WorkbenchForm) -> ServingWorkload:
+    workload = form.workload()
+    assert isinstance(workload, ServingWorkload)
+    return workload
 
 
 def key(name: str) -> str:
@@ -44,13 +56,12 @@ NO_NUMBERS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NUMBERS)
-def test_what_is_no_accepted_number_is_refused_at_its_field(name: str) -> None:
+@pytest.mark.parametrize(("kind", "name"), NUMBERS)
+def test_what_is_no_accepted_number_is_refused_at_its_field(kind: str, name: str) -> None:
     for text in NO_NUMBERS:
         query = QueryDict(mutable=True)
         query[key(name)] = text
-        if name in ("requests", "deadline"):
-            query["kind"] = "llm_batch"
+        query["kind"] = kind
         form = WorkbenchForm.from_query(query)
         assert not form.is_valid(), text
         assert list(form.errors) == [name], text
@@ -64,7 +75,7 @@ def test_digits_of_any_script_count_and_are_shown_in_ascii(text: str, value: int
     query["in"] = text
     form = WorkbenchForm.from_query(query)
     assert form.is_valid(), form.errors
-    assert form.workload().input_tokens.typical == value
+    assert read(form).input_tokens.typical == value
     assert form["in_"].value().isascii()
 
 
@@ -143,11 +154,11 @@ def test_two_fields_that_contradict_are_both_named(query: str, field: str) -> No
 def test_a_checkpoint_is_sized_as_it_is_stored_unless_a_format_is_chosen(query: str, sized: str) -> None:
     form = form_of(query)
     assert form.is_valid(), form.errors
-    assert form.workload().weights_format == sized
+    assert read(form).weights_format == sized
     assert form_of(form.query_string()).query_string() == form.query_string()
     again = form_of(form.query_string())
     assert again.is_valid()
-    assert again.workload().weights_format == sized
+    assert read(again).weights_format == sized
 
 
 def test_the_choice_names_the_format_it_means() -> None:
@@ -276,7 +287,7 @@ def test_a_pasted_configuration_is_the_model() -> None:
     digest = PastedConfig.keep(config, AT).digest
     form = form_of(f"config={digest}", at=AT)
     assert form.is_valid(), form.errors
-    assert form.workload().model.config == config
+    assert read(form).model.config == config
     assert form.query_string() == f"config={digest}"
 
 

@@ -14,8 +14,8 @@ from django.conf import settings
 from django.test import Client
 from pypdf import PdfReader
 
+from planner import kinds
 from planner.assumption_words import ASSUMPTIONS
-from planner.examples import EXAMPLES
 from planner.sizing.constants import CONSTANTS
 from reports import exports
 from tests.factories import AT, make_team, make_user
@@ -115,7 +115,7 @@ PAGES = [
     "/accounts/login/", "/accounts/signup/", "/accounts/password/reset/",
     "/accounts/password/reset/done/", "/components/", "/nothing/", "/plans/", "/accounts/",
     "/accounts/password/change/", "/accounts/logout/",
-    *(f"/workbench/?{example.query}" for example in EXAMPLES),
+    *(f"/workbench/?{example.query}" for example in kinds.examples()),
 ]  # fmt: skip
 
 

@@ -1,0 +1,252 @@
+"""One candidate as the sheet shows it: cells, tiles, blocks, bill, what to know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from planner import assumption_words, cautions, wording
+from planner.columns import Column
+from planner.derivation_view import DerivationView, derivation
+from planner.figures import (
+    Cell,
+    Figure,
+    cell,
+    exact,
+    money,
+    money_plain,
+    seconds,
+    significant,
+    unit_price,
+)
+from planner.kinds.frame import Block, Cost, Kind, Measure
+from planner.memory_bar import MemoryBar, memory_bar
+from planner.sizing.quantities import GIB
+from planner.sizing.results import Candidate
+
+
+@dataclass(frozen=True)
+class SpeedTile:
+    """One of the figures a kind is judged by."""
+
+    measure: Measure
+    figure: Figure | None
+    is_crossed: bool
+    """It meets its target while its range does not."""
+
+
+@dataclass(frozen=True)
+class BillLineView:
+    what: str
+    amount: str | None
+    detail: str
+    source: str
+    note: str
+
+
+@dataclass(frozen=True)
+class CandidateView:
+    """One candidate, ready for the table, the answer strip and its own page."""
+
+    kind: Kind
+    it: Candidate
+    cells: tuple[Cell, ...]
+    layout: str
+    place: str
+    verdict: str
+    limit: str
+    limit_sentence: str
+    total: str
+    per_unit: str | None
+    """Cost of one unit of use."""
+    age: str
+    misses: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    crossed: frozenset[str] = frozenset()
+    """Columns whose figure meets its target while its range does not."""
+
+    @property
+    def machines(self) -> str:
+        text = ngettext("%(n)d machine", "%(n)d machines", self.it.machines) % {"n": self.it.machines}
+        if not self.it.idle_gpus:
+            return text
+        idle = ngettext("%(n)d GPU idle", "%(n)d GPUs idle", self.it.idle_gpus) % {"n": self.it.idle_gpus}
+        return wording.listed([text, idle])
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What must be known of the price before it is believed."""
+        offer = self.it.offer
+        marks = (
+            (offer.floor, _("floor price")),
+            (offer.estimated, _("estimated")),
+            (offer.stale, _("old price")),
+        )
+        return tuple(text for holds, text in marks if holds)
+
+    @property
+    def memory(self) -> MemoryBar:
+        return memory_bar(self.it.memory)
+
+    @property
+    def memory_note(self) -> str:
+        return self.kind.memory_note(self.it)
+
+    @property
+    def memory_facts(self) -> tuple[tuple[str, str], ...]:
+        return self.kind.memory_facts(self.it)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return self.kind.blocks(self.it)
+
+    @property
+    def speeds(self) -> tuple[SpeedTile, ...]:
+        """The figures the kind is judged by, the most important first."""
+        return tuple(
+            SpeedTile(measure, measure.figure(self.it), measure.key in self.crossed)
+            for measure in self.kind.measures
+        )
+
+    @property
+    def no_speed(self) -> str:
+        """What is said where the most important of them has no figure."""
+        return "" if self.kind.measures[0].of(self.it) else self.kind.missing(self.it)
+
+    @property
+    def costs(self) -> tuple[tuple[Cost, str | None], ...]:
+        """Amounts with their labels, the most important first."""
+        return tuple((cost, cost.text(self.it)) for cost in self.kind.costs)
+
+    @property
+    def told_figures(self) -> list[dict[str, Any]]:
+        """Figures by which the page tells what a change did, in the unit of charts."""
+        found: list[dict[str, Any]] = [
+            {
+                "key": "memory",
+                "label": _("memory"),
+                "value": self.it.memory.needed_bytes / GIB,
+                "unit": "GiB",
+            }
+        ]
+        for measure in self.kind.measures:
+            estimate = measure.on_axis(self.it)
+            if estimate is not None:
+                label = str(measure.name)
+                found.append(
+                    {
+                        "key": measure.key,
+                        "label": label,
+                        "value": estimate.value,
+                        "unit": measure.shown_unit,
+                    }
+                )
+        currency = self.it.monthly.currency
+        total = float(self.it.monthly.total)
+        found.append(
+            {"key": "monthly", "label": _("per month"), "value": total, "unit": currency, "money": True}
+        )
+        return found
+
+    @property
+    def bill(self) -> tuple[BillLineView, ...]:
+        return tuple(_bill_line(self.it, number) for number in range(len(self.it.monthly.lines)))
+
+    @property
+    def missing(self) -> str:
+        return wording.word("missing", ", ".join(self.it.monthly.missing)) if self.it.monthly.missing else ""
+
+    @property
+    def derivations(self) -> tuple[DerivationView, ...]:
+        return tuple(derivation(key, made) for key, made in self.it.derivations.items())
+
+    @property
+    def tier(self) -> str:
+        return wording.word("tier", self.it.offer.tier)
+
+    @property
+    def link(self) -> str:
+        return wording.word("link", self.it.offer.link or "unknown")
+
+    @property
+    def price(self) -> str:
+        offer = self.it.offer
+        return assumption_words.price(
+            f"{unit_price(offer.price_amount)} {offer.price_currency}", offer.price_unit
+        )
+
+
+def _bill_line(candidate: Candidate, number: int) -> BillLineView:
+    line = candidate.monthly.lines[number]
+    currency = candidate.monthly.currency
+    detail = ""
+    if line.unit_price is not None:
+        price = f"{unit_price(line.unit_price)} {line.unit_price_currency or currency}"
+        detail = f"{exact(line.quantity)} {assumption_words.unit(line.unit)} × {price}"
+    elif line.quantity:
+        detail = f"{exact(line.quantity)} {assumption_words.unit(line.unit)}"
+    return BillLineView(
+        what=wording.word("line", line.what),
+        amount=None if line.amount is None else money_plain(line.amount, currency),
+        detail=detail,
+        source=line.source or "",
+        note=assumption_words.note(line.note),
+    )
+
+
+def candidate_view(
+    kind: Kind,
+    candidate: Candidate,
+    columns: Iterable[Column],
+    *,
+    language: str,
+    workload: Mapping[str, Any] | None = None,
+) -> CandidateView:
+    """``workload`` is what was asked for, where figures that only just meet it are to be marked."""
+    offer = candidate.offer
+    name = offer.region_name_ja if language == "ja" and offer.region_name_ja else offer.region_name
+    total = money(candidate.monthly.total, candidate.monthly.currency)
+    least = "" if candidate.monthly.complete else "≥ "
+    crossed = cautions.crossed(kind, candidate, workload or {})
+    cells = (cell(column, candidate) for column in columns)
+    return CandidateView(
+        kind=kind,
+        it=candidate,
+        cells=tuple(
+            replace(made, range=f"△ {made.range}") if made.column.key in crossed else made for made in cells
+        ),
+        layout=wording.layout(candidate.replicas, candidate.gpus_per_replica, candidate.layout.tp),
+        place=name or offer.region,
+        verdict=wording.word("verdict", candidate.verdict),
+        limit=wording.word("limit", candidate.limit),
+        limit_sentence=wording.limit_sentence(candidate.limit),
+        total=f"{least}{total}",
+        per_unit=kind.costs[-1].text(candidate),
+        age=wording.age(offer.price_age_days),
+        misses=tuple(
+            _miss(miss.target, miss.asked, miss.got, candidate.monthly.currency) for miss in candidate.misses
+        ),
+        warnings=tuple(wording.warning(code) for code in candidate.warnings),
+        crossed=frozenset(crossed),
+    )
+
+
+def _miss(target: str, asked: float, got: float | None, currency: str) -> str:
+    def shown(value: float) -> str:
+        if target in ("ttft_s", "tpot_s"):
+            return " ".join(seconds(value))
+        if target == "deadline_hours":
+            return f"{significant(value)} h"
+        if target == "budget_per_month":
+            return money(Decimal(str(value)), currency)
+        return significant(value)
+
+    words = {"target": wording.word("misses", target), "asked": shown(asked)}
+    if got is None:
+        return _("%(target)s: asked %(asked)s, not reached under this load") % words
+    return _("%(target)s: asked %(asked)s, expected %(got)s") % (words | {"got": shown(got)})

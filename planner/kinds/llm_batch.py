@@ -1,0 +1,155 @@
+"""Batch generation with an LLM: so many requests by a deadline, at full use of the machines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from planner.columns import JOB, LLM_MEMORY, THROUGHPUT, TOKEN_COST
+from planner.fields import ChoiceField, NumberField
+from planner.figures import significant
+from planner.kinds import common, llm_shared
+from planner.kinds.frame import Block, Cost, Example, Fold, Group, Kind, Measure, Row
+from planner.kinds.llm_serving import speed_block
+from planner.options import OBJECTIVES
+from planner.sizing.results import Candidate
+from planner.sizing.workload import BatchWorkload
+
+
+def _job_cost(candidate: Candidate) -> Decimal | None:
+    return candidate.batch.cost if candidate.batch else None
+
+
+HOURS = Measure(
+    "job_hours",
+    gettext_lazy("job"),
+    gettext_lazy("The whole job"),
+    "h",
+    lambda candidate: candidate.batch.hours if candidate.batch else None,
+    target=("deadline_hours",),
+    axis_label=gettext_lazy("Hours for the job"),
+)
+OUTPUT = Measure(
+    "throughput_peak",
+    gettext_lazy("output"),
+    gettext_lazy("Output, all replicas"),
+    "tokens/s",
+    lambda candidate: candidate.batch.output_tokens_per_s if candidate.batch else None,
+    lower_is_better=False,
+)
+
+
+def headline(best: Candidate) -> str:
+    hours = best.batch.hours.value if best.batch else 0.0
+    words = {
+        "gpus": best.gpus_per_replica,
+        "name": best.offer.accelerator,
+        "replicas": best.replicas,
+        "hours": significant(hours),
+    }
+    if best.replicas * best.gpus_per_replica == 1:
+        return _("One %(name)s does the job in %(hours)s h") % words
+    if best.replicas == 1:
+        return _("%(gpus)d × %(name)s together do the job in %(hours)s h") % words
+    return _("%(replicas)d replicas of %(gpus)d × %(name)s do the job in %(hours)s h") % words
+
+
+def blocks(candidate: Candidate) -> tuple[Block, ...]:
+    if candidate.speed is None:
+        return ()
+    return (speed_block(candidate.speed, candidate.limit, with_ttft=False),)
+
+
+def cautions(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, ...]:
+    return (_("Starting the machines and loading the model are not counted in the hours."),)
+
+
+BATCH = Kind(
+    names=("llm_batch",),
+    title=gettext_lazy("Batch generation"),
+    family=common.ANSWERS,
+    about=gettext_lazy("A number of requests must be done by a deadline; nobody waits for a single answer."),
+    workload=BatchWorkload,
+    setting=llm_shared.setting,
+    pins=llm_shared.pins,
+    fields={
+        **llm_shared.MODEL,
+        **llm_shared.ENGINE,
+        **llm_shared.LENGTHS,
+        "requests": NumberField(
+            label=gettext_lazy("Requests in the job"),
+            path=("request_count",),
+            default="100000",
+            integer=True,
+            unit=gettext_lazy("requests"),
+        ),
+        "deadline": NumberField(
+            label=gettext_lazy("Done within"),
+            path=("deadline_hours",),
+            default="12",
+            blank="none",
+            unit=gettext_lazy("h"),
+            help_text=gettext_lazy("Empty: no deadline."),
+        ),
+        **llm_shared.HIT,
+        "objective": ChoiceField(
+            label=gettext_lazy("Rank by"), path=("objective",), default="cost", choices=OBJECTIVES
+        ),
+        **common.HEADROOM,
+        **common.SCHEDULE,
+        **common.REPLICAS,
+        **common.TERMS,
+        **common.FILTERS,
+        **common.CURRENCY,
+        **common.KEPT,
+        **llm_shared.OPTIONS,
+    },
+    groups=(
+        llm_shared.WHAT_RUNS,
+        Group(
+            gettext_lazy("How much"),
+            (
+                *llm_shared.LENGTH_ROWS,
+                ("requests", "deadline"),
+                Fold(gettext_lazy("Prefix cache"), ("hit",)),
+            ),
+        ),
+        Group(gettext_lazy("Targets"), (Row(("objective", "currency"), "uneven"), llm_shared.HEADROOM_FOLD)),
+        common.WHEN_AND_WHERE,
+        common.WHAT_IS_KEPT,
+    ),
+    ordered=llm_shared.ORDERED,
+    columns=common.columns(memory=LLM_MEMORY, speed=(*THROUGHPUT, *JOB), unit=TOKEN_COST),
+    measures=(HOURS, OUTPUT),
+    costs=(
+        Cost("job_cost", gettext_lazy("Cost of the job"), _job_cost),
+        common.MONTHLY,
+        llm_shared.PER_MILLION,
+    ),
+    unit=llm_shared.UNIT,
+    chart_title=gettext_lazy("Cost of the job against its hours"),
+    headline=headline,
+    carrying=("model", "runtime", "weights", "requests", "deadline", "in_", "out", "hours", "days"),
+    memory_note=llm_shared.memory_note,
+    memory_facts=llm_shared.memory_facts,
+    blocks=blocks,
+    cautions=cautions,
+    notes=llm_shared.format_notes,
+    model_line=llm_shared.model_line,
+    examples=(
+        Example(
+            "batch",
+            gettext_lazy("Nightly batch summarisation"),
+            gettext_lazy(
+                "200,000 documents are summarised each night. It may be interrupted and start again, so "
+                "spot machines count."
+            ),
+            gettext_lazy("Llama 3.1 8B · 200,000 requests · done within 8 h"),
+            "kind=llm_batch&in=2000&out=200&requests=200000&deadline=8&objective=cost&tiers=on_demand,spot",
+        ),
+    ),
+)

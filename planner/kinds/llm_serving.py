@@ -1,0 +1,253 @@
+"""Interactive serving of an LLM: requests at once or per second, latency targets at peak."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from planner.columns import LLM_MEMORY, SERVING_SPEED, THROUGHPUT, TOKEN_COST
+from planner.fields import ChoiceField, NumberField
+from planner.figures import Figure, duration, ranged, significant
+from planner.kinds import common, llm_shared
+from planner.kinds.frame import Block, Example, Fold, Group, Kind, Measure, Row
+from planner.options import OBJECTIVES
+from planner.sizing.quantities import Estimate
+from planner.sizing.results import Candidate, Comparison, LoadPoint, Speed
+from planner.sizing.workload import ServingWorkload
+from planner.wording import word
+
+
+def _peak(name: str) -> Any:
+    def of(candidate: Candidate) -> Estimate | None:
+        return getattr(candidate.speed.peak, name) if candidate.speed else None
+
+    return of
+
+
+TPOT = Measure(
+    "tpot_peak",
+    "TPOT",
+    gettext_lazy("TPOT at peak"),
+    "s",
+    _peak("tpot_s"),
+    gloss=gettext_lazy("Time from the first to the last token, divided by the tokens after the first"),
+    target=("targets", "tpot_s"),
+    axis_unit="ms",
+    axis_scale=1000,
+)
+TTFT = Measure(
+    "ttft_peak",
+    "TTFT",
+    gettext_lazy("TTFT at peak"),
+    "s",
+    _peak("ttft_s"),
+    gloss=gettext_lazy("Time to first token"),
+    target=("targets", "ttft_s"),
+)
+
+
+def headline(best: Candidate) -> str:
+    words = {"gpus": best.gpus_per_replica, "name": best.offer.accelerator, "replicas": best.replicas}
+    if best.replicas == 1 and best.gpus_per_replica == 1:
+        return _("Fits on one %(name)s, and meets every target at peak") % words
+    if best.replicas == 1:
+        return _("%(gpus)d × %(name)s together meet every target at peak") % words
+    if best.gpus_per_replica == 1:
+        return _("Fits on one %(name)s per replica; %(replicas)d replicas carry the peak") % words
+    return _("%(gpus)d × %(name)s per replica; %(replicas)d replicas carry the peak") % words
+
+
+def missing(candidate: Candidate) -> str:
+    overloaded = candidate.speed is not None and candidate.speed.peak.overloaded
+    return _("overloaded") if overloaded else _("unknown")
+
+
+def blocks(candidate: Candidate) -> tuple[Block, ...]:
+    """Speed of the whole deployment at typical load and at peak."""
+    if candidate.speed is None:
+        return ()
+    return (speed_block(candidate.speed, candidate.limit),)
+
+
+def speed_block(speed: Speed, limit: str, *, with_ttft: bool = True) -> Block:
+    points = (speed.typical, speed.peak)
+
+    def row(label: str, of: Any) -> tuple[str, tuple[Figure | str | None, ...]]:
+        return label, tuple(of(point) for point in points)
+
+    def ttft(point: LoadPoint) -> Figure | str | None:
+        if point.ttft_s is None:
+            return _("overloaded") if point.overloaded else _("unknown")
+        return duration(point.ttft_s)
+
+    return Block(
+        title=_("Speed of the whole deployment"),
+        heads=(_("typical load"), _("peak load")),
+        rows=(
+            row(_("Requests at once"), lambda point: significant(point.concurrency)),
+            *((row("TTFT", ttft),) if with_ttft else ()),
+            row("TPOT", lambda point: duration(point.tpot_s)),
+            row(_("Output, all replicas"), lambda point: ranged(point.output_tokens_per_s, "tok/s")),
+            row(
+                _("Output, each user"),
+                lambda point: ranged(point.output_tokens_per_s_per_user, "tok/s"),
+            ),
+            row(_("Limited by"), lambda point: word("limit", point.limit)),
+        ),
+        note=_("Means with an 80 % range; no percentile is given until a simulation exists."),
+    )
+
+
+def notes(comparison: Comparison, best: Candidate) -> tuple[str, ...]:
+    return (*llm_shared.format_notes(comparison, best), *_load_check(comparison, best))
+
+
+def _load_check(comparison: Comparison, best: Candidate) -> tuple[str, ...]:
+    """Where a request rate is given it wins; what it means in requests at once is said beside what was typed."""
+    rate_per_s = comparison.workload.get("request_rate_per_s")
+    if rate_per_s is None or best.speed is None:
+        return ()
+    asked = comparison.workload.get("concurrency", {}).get("average")
+    return (
+        _(
+            "At %(rate)s requests per second this machine holds %(held)s requests at once on average (rate × time "
+            "per request); the %(asked)s of the field “At once, average” is not used."
+        )
+        % {
+            "rate": significant(float(rate_per_s)),
+            "held": significant(best.speed.typical.concurrency),
+            "asked": f"{asked:g}",
+        },
+    )
+
+
+SERVING = Kind(
+    names=("llm_serving",),
+    title=gettext_lazy("Interactive serving"),
+    family=common.ANSWERS,
+    about=gettext_lazy("People or programs wait for each answer: latency targets at the peak decide."),
+    workload=ServingWorkload,
+    setting=llm_shared.setting,
+    pins=llm_shared.pins,
+    fields={
+        **llm_shared.MODEL,
+        **llm_shared.ENGINE,
+        **llm_shared.LENGTHS,
+        "users": NumberField(
+            label=gettext_lazy("At once, average"),
+            path=("concurrency", "average"),
+            default="8",
+            unit=gettext_lazy("requests"),
+        ),
+        "users_peak": NumberField(
+            label=gettext_lazy("At once, peak"),
+            path=("concurrency", "peak"),
+            default="32",
+            unit=gettext_lazy("requests"),
+        ),
+        "rate": NumberField(
+            label=gettext_lazy("Or: requests per second"),
+            path=("request_rate_per_s",),
+            unit="1/s",
+            help_text=gettext_lazy("If given, it wins over the average at once."),
+        ),
+        **llm_shared.HIT,
+        "ttft": NumberField(
+            label=gettext_lazy("First token within"),
+            path=("targets", "ttft_s"),
+            default="1",
+            blank="none",
+            unit="s",
+            help_text=gettext_lazy("TTFT at peak, mean. Empty: no target."),
+        ),
+        "tpot": NumberField(
+            label=gettext_lazy("Then one token every"),
+            path=("targets", "tpot_s"),
+            default="50",
+            blank="none",
+            scale=1000,
+            unit="ms",
+            help_text=gettext_lazy("TPOT at peak, mean. Empty: no target."),
+        ),
+        "objective": ChoiceField(
+            label=gettext_lazy("Rank by"), path=("objective",), default="cost", choices=OBJECTIVES
+        ),
+        **common.HEADROOM,
+        **common.SCHEDULE,
+        **common.REPLICAS,
+        **common.TERMS,
+        **common.FILTERS,
+        **common.CURRENCY,
+        **common.KEPT,
+        **llm_shared.OPTIONS,
+    },
+    groups=(
+        llm_shared.WHAT_RUNS,
+        Group(
+            gettext_lazy("How much"),
+            (
+                *llm_shared.LENGTH_ROWS,
+                ("users", "users_peak"),
+                Fold(gettext_lazy("Request rate, prefix cache"), ("rate", "hit")),
+            ),
+        ),
+        Group(
+            gettext_lazy("Targets"),
+            (("ttft", "tpot"), Row(("objective", "currency"), "uneven"), llm_shared.HEADROOM_FOLD),
+        ),
+        common.WHEN_AND_WHERE,
+        common.WHAT_IS_KEPT,
+    ),
+    ordered=(*llm_shared.ORDERED, ("users", "users_peak")),
+    columns=common.columns(
+        memory=LLM_MEMORY, speed=(*SERVING_SPEED[:5], *THROUGHPUT, *SERVING_SPEED[5:]), unit=TOKEN_COST
+    ),
+    measures=(TPOT, TTFT),
+    costs=(common.MONTHLY, llm_shared.PER_MILLION),
+    unit=llm_shared.UNIT,
+    chart_title=gettext_lazy("Monthly total against TPOT at peak load"),
+    headline=headline,
+    missing=missing,
+    carrying=("model", "runtime", "weights", "users_peak", "rate", "in_", "out", "hours", "days"),
+    memory_note=llm_shared.memory_note,
+    memory_facts=llm_shared.memory_facts,
+    blocks=blocks,
+    notes=notes,
+    model_line=llm_shared.model_line,
+    examples=(
+        Example(
+            "chat",
+            gettext_lazy("Internal chat assistant"),
+            gettext_lazy(
+                "An 8B model answers colleagues during working hours. First words within a second, then "
+                "faster than one reads."
+            ),
+            gettext_lazy("Llama 3.1 8B · 8 at once, 32 at peak · weekdays, 12 h"),
+            "in=800&in_max=8000&out=300&users=8&users_peak=32&hours=12&days=21",
+        ),
+        Example(
+            "rag",
+            gettext_lazy("RAG answerer"),
+            gettext_lazy(
+                "Long prompts with retrieved passages, short cited answers. A part of each prompt repeats "
+                "and comes from the cache."
+            ),
+            gettext_lazy("Qwen2.5 32B in FP8 · 6,000 tokens in, 400 out · always on"),
+            "model=Qwen/Qwen2.5-32B-Instruct&weights=fp8&in=6000&in_max=16000&out=400&users=6&users_peak=20&hit=30"
+            "&ttft=2",
+        ),
+        Example(
+            "agent",
+            gettext_lazy("Coding agent with long context"),
+            gettext_lazy(
+                "A 70B model reads whole files and works in many steps. Context is long, most of it repeats "
+                "from step to step."
+            ),
+            gettext_lazy("Llama 3.3 70B in FP8 · 32,000 tokens in, up to 128,000 · 4 at once"),
+            "model=meta-llama/Llama-3.3-70B-Instruct&weights=fp8&kv=fp8&in=32000&in_max=120000&out=800&out_max=8000"
+            "&users=4&users_peak=8&hit=80&ttft=10",
+        ),
+    ),
+)

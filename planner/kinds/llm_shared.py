@@ -1,0 +1,207 @@
+"""What kinds that serve an LLM share: the model, its engine and formats, lengths, memory, cost of a token."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from planner import architectures, runtimes, speed_constants, stored_format, wording
+from planner.fields import ChoiceField, HiddenField, NumberField, SheetField, WordField
+from planner.figures import gib, significant
+from planner.kinds.frame import Cost, Fold, Group, Row
+from planner.options import KV, RUNTIMES, WEIGHTS
+from planner.sizing.architecture import ModelError
+from planner.sizing.llm import LlmSetting
+from planner.sizing.offers import Market
+from planner.sizing.results import Candidate, Comparison
+from planner.sizing.workload import BatchWorkload, ServingWorkload
+from planner.stored_format import AS_STORED
+
+DIGEST = r"[0-9a-f]{64}"
+
+MODEL: dict[str, SheetField] = {
+    "model": WordField(
+        label=gettext_lazy("Model"),
+        path=("model", "id"),
+        default="meta-llama/Llama-3.1-8B-Instruct",
+        help_text=gettext_lazy("Type a part of the name; the list shows what is known."),
+        pattern=r"[\w][\w.\-/ ]*",
+        template="planner/_model_field.html",
+    ),
+    "revision": WordField(
+        label=gettext_lazy("Revision"),
+        path=("model", "revision"),
+        max_length=64,
+        pattern=r"[\w.\-]+",
+        help_text=gettext_lazy("Commit or tag, kept with the plan."),
+    ),
+    "config": HiddenField(max_length=64, pattern=DIGEST),
+}
+ENGINE: dict[str, SheetField] = {
+    "runtime": ChoiceField(
+        label=gettext_lazy("Runtime"), path=("runtime", "name"), default="vllm", choices=RUNTIMES
+    ),
+    "version": WordField(
+        label=gettext_lazy("Version"),
+        path=("runtime", "version"),
+        max_length=20,
+        pattern=r"[\w.]+",
+        help_text=gettext_lazy("Empty: the newest we have constants for."),
+        template="planner/_version_field.html",
+    ),
+    "weights": ChoiceField(
+        label=gettext_lazy("Weights format"),
+        path=("weights_format",),
+        default=AS_STORED,
+        choices=((AS_STORED, gettext_lazy("as stored")), *WEIGHTS),
+    ),
+    "kv": ChoiceField(label=gettext_lazy("KV cache format"), path=("kv_format",), default="auto", choices=KV),
+}
+LENGTHS: dict[str, SheetField] = {
+    "in_": NumberField(
+        label=gettext_lazy("Input, typical"),
+        path=("input_tokens", "typical"),
+        default="1000",
+        integer=True,
+        unit=gettext_lazy("tokens"),
+    ),
+    "in_max": NumberField(
+        label=gettext_lazy("Input, longest"),
+        path=("input_tokens", "maximum"),
+        default="8000",
+        integer=True,
+        unit=gettext_lazy("tokens"),
+    ),
+    "out": NumberField(
+        label=gettext_lazy("Output, typical"),
+        path=("output_tokens", "typical"),
+        default="300",
+        integer=True,
+        unit=gettext_lazy("tokens"),
+    ),
+    "out_max": NumberField(
+        label=gettext_lazy("Output, longest"),
+        path=("output_tokens", "maximum"),
+        default="1000",
+        integer=True,
+        unit=gettext_lazy("tokens"),
+    ),
+}
+HIT: dict[str, SheetField] = {
+    "hit": NumberField(
+        label=gettext_lazy("Prompt already in the prefix cache"),
+        path=("prefix_hit_fraction",),
+        default="0",
+        scale=100,
+        unit="%",
+        help_text=gettext_lazy("Share of input tokens that repeat a cached beginning."),
+    ),
+}
+OPTIONS: dict[str, SheetField] = {
+    "batched": NumberField(
+        label="max_num_batched_tokens",
+        path=("runtime", "options", "max_num_batched_tokens"),
+        integer=True,
+        unit=gettext_lazy("tokens"),
+    ),
+    "seqs": NumberField(label="max_num_seqs", path=("runtime", "options", "max_num_seqs"), integer=True),
+    "utilization": NumberField(
+        label="gpu_memory_utilization",
+        path=("runtime", "options", "gpu_memory_utilization"),
+        help_text=gettext_lazy("Empty: the engine's own default for its version."),
+    ),
+}
+
+WHAT_RUNS = Group(
+    gettext_lazy("What runs"),
+    (
+        "model",
+        ("runtime", "version"),
+        Row(("weights", "kv"), "formats"),
+        Fold(gettext_lazy("Engine options, revision"), ("batched", ("seqs", "utilization"), "revision")),
+    ),
+)
+LENGTH_ROWS: tuple[tuple[str, ...], ...] = (("in_", "in_max", "out", "out_max"),)
+ORDERED = (("in_", "in_max"), ("out", "out_max"))
+HEADROOM_FOLD = Fold(gettext_lazy("Headroom, budget"), (("headroom", "budget"),))
+
+PER_MILLION = Cost(
+    "per_million",
+    gettext_lazy("Per 1M tokens, input and output, average load"),
+    lambda candidate: candidate.per_million_tokens.all,
+    decimals=4,
+)
+UNIT = gettext_lazy("1M tokens")
+
+
+def setting(workload: ServingWorkload | BatchWorkload, at: datetime, market: Market) -> LlmSetting:
+    """Raises ``UnknownModel``, ``NotSized`` and ``UnknownRuntime`` for what cannot be sized at all."""
+    workload = workload.model_copy(update={"model": architectures.frozen(workload.model, at)})
+    return LlmSetting(
+        workload=workload,
+        arch=architectures.resolve(workload.model),
+        runtime=runtimes.resolve(workload.runtime.name, workload.runtime.version),
+        constants=speed_constants.constants(),
+        market=market,
+        at=at,
+    )
+
+
+def pins(workload: ServingWorkload | BatchWorkload, at: datetime) -> Mapping[str, str] | None:
+    """The commit of a model that comes from the hub."""
+    try:
+        revision = architectures.frozen(workload.model, at).revision
+    except ModelError:
+        return None  # Said at the field when the answer is asked for.
+    return {} if revision == workload.model.revision else {"revision": revision or ""}
+
+
+def memory_note(candidate: Candidate) -> str:
+    split = candidate.split
+    return _(
+        "%(tokens)s KV tokens: %(typical)s requests of typical length fit per replica, %(longest)s of the longest"
+    ) % {
+        "tokens": f"{split.kv_room_tokens:,}",
+        "typical": f"{split.concurrency_at_typical:,}",
+        "longest": f"{split.concurrency_at_maximum:,}",
+    }
+
+
+def memory_facts(candidate: Candidate) -> tuple[tuple[str, str], ...]:
+    split = candidate.split
+    return (
+        (_("Needed, with the KV cache at peak"), f"{gib(split.needed_bytes)} GiB"),
+        (_("Usable by the runtime"), f"{gib(split.usable_bytes)} GiB"),
+        (_("The engine sees"), f"{gib(split.device_bytes)} GiB"),
+        (_("KV cache per token, this GPU"), f"{split.kv_bytes_per_token:,} B"),
+        (_("Tokens that fit, this replica"), f"{split.kv_room_tokens:,}"),
+    )
+
+
+def format_notes(comparison: Comparison, best: Candidate) -> tuple[str, ...]:
+    """Where a quantised checkpoint would have to be converted."""
+    found = stored_format.note(
+        comparison.model.get("stored_format"), comparison.workload.get("weights_format")
+    )
+    return (found,) if found else ()
+
+
+def model_line(comparison: Comparison) -> str:
+    """What was understood of the model, and under which engine."""
+    model: dict[str, Any] = comparison.model
+    runtime = comparison.workload.get("runtime", {})
+    return _(
+        "%(model)s: %(parameters)s billion parameters, %(layers)s layers, %(attention)s attention. "
+        "Engine %(runtime)s, version %(version)s."
+    ) % {
+        "model": model.get("name"),
+        "parameters": significant(float(model.get("parameters") or 0) / 1e9),
+        "layers": model.get("layers"),
+        "attention": model.get("attention") or "–",
+        "runtime": wording.RUNTIMES.get(str(runtime.get("name")), runtime.get("name")),
+        "version": runtime.get("version") or _("newest"),
+    }
