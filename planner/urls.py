@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, path
 
-from planner import methods_page, model_views, support_page, views
+from planner import inverse_views, methods_page, model_views, support_page, views
 
 app_name = "planner"
 
@@ -12,6 +12,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("workbench/models/", views.models, name="models"),
     path("workbench/model/", model_views.model, name="model"),
     path("accelerators/<str:name>/support/", support_page.accelerator_support, name="accelerator_support"),
+    path("reach/", inverse_views.inverse, name="inverse"),
     path("methods/<slug:subject>/", methods_page.methods, name="methods"),
     path("components/", views.components, name="components"),
 ]

@@ -97,11 +97,11 @@ def overheads(
             prompt, tokens * arch.heads * need.maximum_tokens * runtime.constant("prompt_value_bytes")
         )
     activation = max(forward, logits + runtime.constant("activation_base_bytes"), prompt)
-    ranks = layout.tp * layout.pp
+    ranks = max(layout.tp * layout.pp, layout.ep)
     switched = has_switched_links(device)
     non_torch = runtime.constant("engine_bytes")
     context = runtime.constant("context_bytes")
-    if layout.tp > 1:
+    if layout.tp > 1 or layout.ep > 1:
         non_torch = runtime.constant("engine_tp_bytes") or non_torch
         if not switched:
             non_torch = runtime.constant("engine_tp_plain_bytes") or non_torch

@@ -1,0 +1,119 @@
+"""The questions turned round, as a page and as a command."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
+
+from planner import market, reach
+from planner.sizing.workload import ServingWorkload
+from tests.planner.factories import make_small_catalog
+
+R1 = {"model": {"id": "deepseek-ai/DeepSeek-R1"}, "weights_format": "fp8"}
+
+
+def test_ten_users_of_deepseek_r1_on_one_machine_of_eight_h200() -> None:
+    found = reach.answer(
+        ServingWorkload.model_validate(R1), accelerator="H200-SXM", count=8, users=10, tokens=32768,
+        with_models=False,
+    )  # fmt: skip
+    assert found.longest_context is not None
+    assert found.most_users is not None
+    # By hand: what is left of the machine beside the headroom, over 70,272 bytes a token (61 layers × 576 × 2 B)
+    # of the two requests that each of eight ranks holds.
+    split = found.longest_context.split
+    free = split.usable_bytes - split.headroom_bytes - (split.needed_bytes - split.kv_needed_bytes)
+    assert found.longest_context.users_per_replica == 10
+    assert found.longest_context.layout.dp == 8
+    assert found.longest_context.value == pytest.approx(free / 2 / 70_272, rel=0.001)
+    assert found.most_users.value >= 10
+    assert found.longest_context.value > 32768
+
+
+def test_the_page_answers_a_link_and_keeps_the_rest_of_its_query(client: Client, db: None) -> None:
+    page = client.get(
+        "/reach/?model=deepseek-ai/DeepSeek-R1&weights=fp8&in_max=4000&accelerator=H200-SXM&count=8&at_once=10"
+    )
+    text = page.content.decode()
+    assert page.status_code == 200
+    assert "tokens for 10 users at once" in text
+    assert '<input type="hidden" name="in_max" value="4000"' in text
+    assert "DeepSeek-V4-Pro" in text
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("accelerator=H100", "stands for several accelerators"),
+        ("accelerator=nothing", "No accelerator of this name"),
+        ("count=0", "From 1 to 72"),
+        ("count=1.5", "not a whole number"),
+        ("at_once=99999999", "From 1 to 1,000,000"),
+        ("context=abc", "not read as a number"),
+        ("model=no/such-model-at-all", "err-model"),
+        ("version=zzz", "err-version"),
+        ("in=-5", "too small"),
+    ],
+)
+def test_bad_input_is_said_at_its_field_and_nothing_is_lost(
+    client: Client, db: None, query: str, said: str
+) -> None:
+    page = client.get(f"/reach/?seqs=7&{query}")
+    assert page.status_code == 422
+    text = page.content.decode()
+    assert said in text
+    assert 'name="seqs" value="7"' in text
+
+
+def test_a_format_that_the_engine_does_not_run_there_is_refused_with_its_source(
+    client: Client, db: None
+) -> None:
+    text = client.get("/reach/?runtime=vllm&weights=gguf_q8_0&accelerator=L4").content.decode()
+    assert "This engine does not run this model" in text
+
+
+def test_the_command_prints_the_same_as_json(tmp_path: Path) -> None:
+    path = tmp_path / "workload.json"
+    path.write_text(json.dumps(R1))
+    out = StringIO()
+    call_command(
+        "reach", str(path), "--accelerator", "H200-SXM", "--count", "8", "--users", "10", "--json", stdout=out
+    )
+    found = json.loads(out.getvalue())
+    assert found["longest_context"]["value"] > 32768
+    assert [one["parameters"] for one in found["largest_models"]] == sorted(
+        (one["parameters"] for one in found["largest_models"]), reverse=True
+    )
+    plain = StringIO()
+    call_command("reach", str(path), "--accelerator", "H200-SXM", "--count", "8", stdout=plain)
+    assert "longest context for 32 at once" in plain.getvalue()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--accelerator", "H100"),
+        ("--accelerator", "L4", "--count", "0"),
+        ("--accelerator", "L4", "--users", "0"),
+    ],
+)
+def test_the_command_refuses_in_one_line(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    path = tmp_path / "workload.json"
+    path.write_text("{}")
+    with pytest.raises(CommandError) as refused:
+        call_command("reach", str(path), *arguments)
+    assert refused.value.returncode == 2
+    assert "\n" not in str(refused.value)
+
+
+def test_a_candidate_links_to_what_its_machine_holds(client: Client, db: None) -> None:
+    market.forget()
+    offer = make_small_catalog(timezone.now())[0]
+    text = client.get(f"/workbench/candidate/{offer.pk}/?users=3").content.decode()
+    assert f"/reach/?users=3&amp;accelerator={offer.accelerator_id}&amp;count={offer.gpu_count}" in text
