@@ -27,7 +27,7 @@ def public() -> Iterable[Row]:
     for path in (
         "/", "/components/", "/methods/{subject}/", "/workbench/", "/workbench/models/", "/workbench/chart/",
         "/workbench/model/",
-        "/workbench/candidate/{offer}/", "/accelerators/{accelerator}/support/",
+        "/workbench/candidate/{offer}/", "/accelerators/{accelerator}/support/", "/reach/",
         "/healthz", "/catalog/accelerators/", "/catalog/accelerators/{accelerator}/", "/catalog/offers/",
         "/catalog/offers/{offer}/", "/catalog/sources/", "/catalog/sources/{source}/", "/api/v1/models",
         "/api/v1/prices", "/api/v1/openapi.json", "/api/v1/schema/{schema}", "/plans/draft/export.{csv}",
