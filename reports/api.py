@@ -208,7 +208,7 @@ def archive(request: HttpRequest, slug: str) -> Status[None]:
     bearer = _bearer(request)
     found = _plan(bearer, slug)
     demand_api_role(bearer, Role.OWNER)
-    services.archive(found, at=timezone.now())
+    services.archive(found, at=timezone.now(), user=bearer.user)
     return Status(204, None)
 
 

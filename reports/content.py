@@ -51,6 +51,8 @@ def content_text(version: PlanVersion, workloads: Iterable[PlanWorkload]) -> str
         "engine_version": version.engine_version,
         "catalog_version": version.catalog_version,
     }
+    if version.checklist_text:
+        head["checklist"] = json.loads(version.checklist_text)
     parts = [
         f'{{"comparison":{workload.comparison_text},"inputs":{workload.inputs_text},'
         f'"kind":{canonical(workload.kind)},"name":{canonical(workload.name)}}}'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
@@ -16,7 +17,7 @@ from mitsumori.refusals import refusal
 from reports import asked, exports, services, sheets
 from reports.exports import Export
 from reports.models import PlanVersion
-from reports.share_views import READING, opened, quiet
+from reports.share_views import READING, is_locked, opened, quiet
 from reports.views import own_plan, own_version
 
 UNREADABLE = 422
@@ -40,8 +41,8 @@ def download(export: Export) -> HttpResponse:
     return response
 
 
-def _file(version: PlanVersion, fmt: str) -> HttpResponse:
-    return _answer(lambda language: exports.of_version(version, fmt, language))
+def _file(version: PlanVersion, fmt: str, *, is_shared: bool = False) -> HttpResponse:
+    return _answer(lambda language: exports.of_version(version, fmt, language, is_shared=is_shared))
 
 
 def _known(fmt: str) -> str:
@@ -69,7 +70,9 @@ def shared_export(request: HttpRequest, token: str, fmt: str) -> HttpResponse:
     link = opened(token)
     if request.method not in READING:
         return HttpResponseNotAllowed(READING)
-    return quiet(_file(link.version, _known(fmt)))
+    if is_locked(request, link):
+        return quiet(redirect("reports:shared", token=token))
+    return quiet(_file(link.version, _known(fmt), is_shared=True))
 
 
 @require_safe

@@ -58,15 +58,15 @@ class BusyError(RuntimeError):
     """Too many files are being made in this process."""
 
 
-def of_version(version: PlanVersion, fmt: str, language: str) -> Export:
+def of_version(version: PlanVersion, fmt: str, language: str, *, is_shared: bool = False) -> Export:
     """The file of a saved version; the last few are kept, as they can never change. Raises `BusyError`."""
-    key = (*identity(version), fmt, language)
+    key = (*identity(version), fmt, language, is_shared)
     found = _kept.find(key)
     if found is not None:
         return found
     with translation.override(language), _place():
         # Who waited for a place may find that somebody made the same file meanwhile.
-        return _kept.get(key, lambda: _made(sheets.of_version(version), fmt))
+        return _kept.get(key, lambda: _made(sheets.of_version(version, is_shared=is_shared), fmt))
 
 
 def make(sheet: Sheet, fmt: str, language: str) -> Export:

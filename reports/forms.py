@@ -11,11 +11,15 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Team
 from mitsumori.text_fields import PlainTextField
-from reports.models import NOTE_LENGTH, TITLE_LENGTH
+from reports import notes
+from reports.models import NOTE_LENGTH, TITLE_LENGTH, PlanVersion
 from reports.services import Words
 
 QUERY_LENGTH = 8000
 MOMENT_LENGTH = 40
+WORKLOADS_MAXIMUM = 20
+LINK_PASSWORD_LENGTH = 128
+LINK_PASSWORD_LENGTH_LEAST = 8
 
 
 class WordsForm(forms.Form):
@@ -87,11 +91,93 @@ class BaseNumberField(forms.IntegerField):
 
 
 class AddForm(WordsForm):
-    """A workbench screen that becomes the next version of a plan."""
+    """A workbench screen that becomes the next version of a plan, in the place of one workload or beside them."""
 
+    place = forms.ChoiceField(label=_("In the plan it"))
+    name = PlainTextField(
+        label=_("Name of this workload"),
+        max_length=TITLE_LENGTH,
+        required=False,
+        help_text=_("Shown above its figures where a plan has several workloads."),
+    )
     query = PlainTextField(max_length=QUERY_LENGTH, required=False, widget=forms.HiddenInput)
     priced_at = MomentField(required=False)
     base_number = BaseNumberField()
+
+    def __init__(self, *args: Any, version: PlanVersion, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        rows = list(version.answers)
+        choices: list[tuple[str, Any]] = [
+            (str(row.position), _("takes the place of workload %(position)d %(name)s") % {
+                "position": row.position, "name": row.name})
+            for row in rows
+        ]  # fmt: skip
+        if len(rows) < WORKLOADS_MAXIMUM:
+            choices.append(("new", _("is added as another workload")))
+        self.fields["place"] = forms.ChoiceField(label=_("In the plan it"), choices=choices, required=False)
+        self.order_fields(("title", "place", "name"))
+
+    def position(self) -> int | None:
+        """The workload whose place it takes; None: it is another one. The first one where nothing was chosen."""
+        place = self.cleaned_data["place"] or "1"
+        return None if place == "new" else int(place)
+
+
+class RepriceForm(forms.Form):
+    base_number = BaseNumberField()
+
+
+class CopyForm(forms.Form):
+    """A plan made out of one that exists."""
+
+    title = PlainTextField(label=_("Title"), max_length=TITLE_LENGTH)
+    team = forms.ModelChoiceField(
+        label=_("Team"),
+        queryset=Team.objects.none(),
+        empty_label=None,
+        error_messages={"invalid_choice": _("Choose one of your teams in which you may edit.")},
+    )
+
+    def __init__(self, *args: Any, teams: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        cast("forms.ModelChoiceField[Team]", self.fields["team"]).queryset = teams
+
+
+class WorkloadsForm(forms.Form):
+    """Which workloads of a version stay, under which name and in which order."""
+
+    base_number = BaseNumberField()
+
+    def __init__(self, *args: Any, version: PlanVersion, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial["base_number"] = version.number
+        self.rows = list(version.answers)
+        for row in self.rows:
+            number = row.position
+            self.fields[f"name_{number}"] = PlainTextField(
+                label=_("Name of workload %(number)d") % {"number": number},
+                max_length=TITLE_LENGTH,
+                required=False,
+                initial=row.name,
+            )
+            self.fields[f"place_{number}"] = forms.IntegerField(
+                label=_("Place of workload %(number)d") % {"number": number},
+                min_value=0,
+                max_value=99,
+                initial=number,
+                help_text=_("1 is the first; 0 takes it out of the next version."),
+            )
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or self.cleaned_data
+        if not self.errors and not self.kept():
+            raise ValidationError(_("A plan keeps at least one workload."))
+        return data
+
+    def kept(self) -> list[tuple[int, str]]:
+        data = self.cleaned_data
+        placed = [(data[f"place_{row.position}"], row.position) for row in self.rows]
+        return [(position, data[f"name_{position}"]) for place, position in sorted(placed) if place > 0]
 
 
 class EditForm(WordsForm):
@@ -111,7 +197,92 @@ class ShareForm(forms.Form):
         ("never", _("until it is revoked")),
     )
     lifetime = forms.ChoiceField(label=_("The link works for"), choices=LIFETIMES, initial="30")
+    password = forms.CharField(
+        label=_("Password, if one should be asked for"),
+        max_length=LINK_PASSWORD_LENGTH,
+        required=False,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=_("At least 8 characters; tell it to the reader on another way than the link."),
+    )
+
+    def clean_password(self) -> str:
+        password = str(self.cleaned_data["password"])
+        if password and len(password) < LINK_PASSWORD_LENGTH_LEAST:
+            raise ValidationError(_("At least 8 characters, or none."))
+        return password
 
     def lifetime_of_link(self) -> timedelta | None:
         days = self.cleaned_data["lifetime"]
         return None if days == "never" else timedelta(days=int(days))
+
+
+class LinkPasswordForm(forms.Form):
+    """What the reader of a protected link types."""
+
+    password = forms.CharField(
+        label=_("Password of this link"),
+        max_length=LINK_PASSWORD_LENGTH,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+    )
+
+
+class TagsForm(forms.Form):
+    tags = PlainTextField(
+        label=_("Tags"),
+        max_length=notes.TAGS_MAXIMUM * (notes.TAG_LENGTH + 2),
+        required=False,
+        help_text=_("Words between commas, by which the plan is found."),
+    )
+
+    def clean_tags(self) -> list[str]:
+        words = notes.read_tags(self.cleaned_data["tags"])
+        if len(words) > notes.TAGS_MAXIMUM:
+            raise ValidationError(_("A plan has 20 tags at most."))
+        if any(len(word) > notes.TAG_LENGTH for word in words):
+            raise ValidationError(_("A tag has 40 characters at most."))
+        return words
+
+
+class _About(forms.Form):
+    """Something said about the plan or one of its candidates."""
+
+    subject = forms.ChoiceField(label=_("About"), required=False)
+
+    def __init__(self, *args: Any, subjects: list[tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        cast(forms.ChoiceField, self.fields["subject"]).choices = subjects
+
+
+class CommentForm(_About):
+    text = PlainTextField(
+        label=_("Comment"), max_length=NOTE_LENGTH, lines=True, widget=forms.Textarea(attrs={"rows": 3})
+    )
+
+
+class DecisionForm(_About):
+    chosen = PlainTextField(
+        label=_("Chosen, if it is none of the candidates"),
+        max_length=TITLE_LENGTH,
+        required=False,
+    )
+    because = PlainTextField(
+        label=_("Because"), max_length=NOTE_LENGTH, lines=True, widget=forms.Textarea(attrs={"rows": 3})
+    )
+    decided_by = PlainTextField(label=_("Decided by"), max_length=TITLE_LENGTH)
+    decided_on = forms.DateField(
+        label=_("Decided on"), input_formats=["%Y-%m-%d"], widget=forms.DateInput(attrs={"type": "date"})
+    )
+
+    def clean_decided_on(self) -> Any:
+        day = self.cleaned_data["decided_on"]
+        if not 2000 <= day.year <= 2100:
+            raise ValidationError(_("A day between 2000 and 2100 is accepted."))
+        return day
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or self.cleaned_data
+        if not self.errors and not data.get("subject") and not data.get("chosen"):
+            self.add_error("chosen", _("Say what was chosen, or pick a candidate above."))
+        return data

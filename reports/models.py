@@ -62,11 +62,20 @@ class PlanQuerySet(models.QuerySet["Plan"]):
         return self.filter(archived_at__isnull=True)
 
     def matching(self, text: str) -> PlanQuerySet:
-        """Plans whose title or address holds every word of ``text``."""
+        """Plans of which every word of ``text`` stands in title, tags or team, or is the address."""
         plans = self
         for word in text.split()[:8]:
-            plans = plans.filter(models.Q(title__icontains=word) | models.Q(slug__iexact=word))
+            tagged = PlanTag.objects.filter(plan=models.OuterRef("pk"), word__icontains=word.casefold())
+            plans = plans.filter(
+                models.Q(title__icontains=word)
+                | models.Q(slug__iexact=word)
+                | models.Q(team__name__icontains=word)
+                | models.Exists(tagged)
+            )
         return plans
+
+    def tagged(self, word: str) -> PlanQuerySet:
+        return self.filter(tags__word=word.casefold())
 
 
 class Plan(models.Model):
@@ -83,6 +92,10 @@ class Plan(models.Model):
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField()
     archived_at = models.DateTimeField(null=True, blank=True)
+    origin = models.CharField(max_length=12, blank=True)
+    """How it came here, if not by saving a comparison: ``copy``, ``fork`` (of a shared plan) or ``import``."""
+    origin_detail = models.CharField(max_length=120, blank=True)
+    """Address, version and fingerprint of what it was made from, as far as they were known."""
 
     objects = PlanQuerySet.as_manager()
 
@@ -117,6 +130,8 @@ class PlanVersion(FrozenModel):
     catalog_version = models.CharField(max_length=100)
     fingerprint = models.CharField(max_length=64)
     """SHA-256 over the canonical content (see ``reports.content``)."""
+    checklist_text = models.TextField(blank=True)
+    """The operations checklist as canonical JSON; empty on versions that have none."""
     answered_by = models.ForeignKey("self", on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     """The earlier version whose answers stand here too, where only words were changed; None: it has its own."""
 
@@ -163,6 +178,86 @@ class PlanWorkload(FrozenModel):
         return document
 
 
+class PlanTag(models.Model):
+    """A word by which a plan is found, in lower case."""
+
+    plan = models.ForeignKey(Plan, on_delete=models.CASCADE, related_name="tags")
+    word = models.CharField(max_length=40)
+
+    class Meta:
+        ordering = ("word",)
+        constraints = [models.UniqueConstraint(fields=["plan", "word"], name="reports_tag_once")]
+
+    def __str__(self) -> str:
+        return self.word
+
+
+class Comment(models.Model):
+    """What somebody of the team says to a version, or to one candidate of it; never shown by a link."""
+
+    version = models.ForeignKey(PlanVersion, on_delete=models.CASCADE, related_name="comments")
+    position = models.PositiveIntegerField(null=True, blank=True)
+    """The workload in which the candidate stands; None: the whole plan is meant."""
+    rank = models.PositiveIntegerField(null=True, blank=True)
+    subject = models.CharField(max_length=TITLE_LENGTH, blank=True)
+    """The candidate in words, as it stood in that version."""
+    text = models.TextField(_("comment"), max_length=NOTE_LENGTH)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    author = models.CharField(max_length=TITLE_LENGTH, blank=True)
+    created_at = models.DateTimeField()
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+    """Withdrawn by its author: the place stays, the text is gone."""
+
+    class Meta:
+        ordering = ("created_at", "pk")
+
+    def __str__(self) -> str:
+        return f"{self.author}: {self.text[:40]}"
+
+
+class Decision(FrozenModel):
+    """“Chosen …, because …, by …, on …”: kept for ever; a later one takes its place and leaves it readable."""
+
+    version = models.ForeignKey(PlanVersion, on_delete=models.CASCADE, related_name="decisions")
+    position = models.PositiveIntegerField(null=True, blank=True)
+    rank = models.PositiveIntegerField(null=True, blank=True)
+    chosen = models.CharField(_("chosen"), max_length=TITLE_LENGTH)
+    because = models.TextField(_("because"), max_length=NOTE_LENGTH)
+    decided_by = models.CharField(_("decided by"), max_length=TITLE_LENGTH)
+    decided_on = models.DateField(_("decided on"))
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ("-created_at", "-pk")
+
+    def __str__(self) -> str:
+        return self.chosen
+
+
+class Activity(FrozenModel):
+    """One line of a plan's log: who did what, when."""
+
+    plan = models.ForeignKey(Plan, on_delete=models.CASCADE, related_name="activity")
+    what = models.CharField(max_length=20)
+    number = models.PositiveIntegerField(null=True, blank=True)
+    """The version it is about."""
+    detail = models.CharField(max_length=TITLE_LENGTH, blank=True)
+    who = models.CharField(max_length=TITLE_LENGTH, blank=True)
+    """The person's name as it was; never an e-mail address."""
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ("-created_at", "-pk")
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.number or ''}".strip()
+
+
 class ShareLinkQuerySet(models.QuerySet["ShareLink"]):
     def open(self, at: datetime) -> ShareLinkQuerySet:
         """Links that show their version at this moment; an expiry instant itself is over."""
@@ -187,6 +282,11 @@ class ShareLink(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     view_count = models.PositiveIntegerField(default=0)
+    password = models.CharField(max_length=200, blank=True)
+    """The hash of a password that is asked for besides the address; empty: none."""
+    wrong_count = models.PositiveIntegerField(default=0)
+    """Wrong passwords since ``wrong_since``."""
+    wrong_since = models.DateTimeField(null=True, blank=True)
 
     objects = ShareLinkQuerySet.as_manager()
 

@@ -19,7 +19,7 @@ def sheet(version: PlanVersion, asked_page: str | None, *, is_shared: bool) -> S
     number = presenters.page_number(asked_page)
 
     def draw() -> SafeString:
-        shown = sheets.of_version(version)
+        shown = sheets.of_version(version, is_shared=is_shared)
         context = {"sheet": shown, "view": presenters.page(shown, number), "is_shared": is_shared}
         return render_to_string("reports/_sheet.html", context)
 

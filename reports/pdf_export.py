@@ -112,9 +112,17 @@ def _meta(sheet: Sheet) -> list[tuple[str, str]]:
         (_("Saved on"), sheet.created_at.date().isoformat() if sheet.created_at else ""),
         (_("Prices as of"), sheet.priced_at.strftime("%Y-%m-%d %H:%M UTC")),
         (_("To be checked again after"), sheet.valid_until.date().isoformat()),
+        (_("All workloads together, per month"), _together(sheet)),
         (_("Engine version"), sheet.engine_version),
         (_("Catalog version"), sheet.catalog_version),
     ]
+
+
+def _together(sheet: Sheet) -> str:
+    """The common total of a plan with several workloads."""
+    if len(sheet.workloads) < 2:
+        return ""
+    return " + ".join(words.common_total(total) for total in sheet.totals)
 
 
 def _footer(sheet: Sheet) -> str:

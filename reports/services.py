@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from django.contrib.auth.hashers import check_password, make_password
 from django.db import transaction
 from django.db.models import F
 
 from accounts.models import SHOWN_PREFIX_LENGTH, Team, User, new_secret, secret_digest
+from planner import documents
 from planner import services as planner_services
 from planner.sizing.architecture import ModelError
 from planner.sizing.results import Comparison
 from planner.sizing.runtime import UnknownRuntime
 from planner.sizing.workload import CommonWorkload
+from reports.activity import What, log
 from reports.content import canonical, comparison_text, fingerprint, sha256
 from reports.models import Plan, PlanVersion, PlanWorkload, ShareLink
 
@@ -27,6 +30,8 @@ UNSIZABLE = (ModelError, UnknownRuntime)
 PRICED_AT_MAX_AGE = timedelta(days=30)
 LINK_LIFETIME_MAX = timedelta(days=365)
 SECRET_MAX_LENGTH = 200
+TRIES_MAXIMUM = 10
+TRIES_WINDOW = timedelta(minutes=15)
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,10 @@ class ConflictError(Exception):
 
 class PricesTooOldError(ValueError):
     """The prices asked for are from too long ago, or from the future."""
+
+
+class TooManyTriesError(Exception):
+    """Too many wrong passwords for one link."""
 
 
 class LinksClosedError(Exception):
@@ -109,7 +118,7 @@ def save_plan(
         plan = Plan.objects.create(
             team=team, title=words.title, created_by=user, created_at=at, changed_at=at
         )
-        return _append(plan, words, answers, user=user, at=at)
+        return _append(plan, words, answers, user=user, at=at, what="saved")
 
 
 def add_version(
@@ -121,19 +130,101 @@ def add_version(
     workloads: Sequence[NamedWorkload],
     priced_at: datetime,
     at: datetime,
+    what: What = "computed",
 ) -> PlanVersion:
     """The next version, computed anew; raises `ConflictError` where ``base_number`` is not the newest now."""
     answers = compute(workloads, priced_at=priced_at, at=at)
     with transaction.atomic():
-        return _append(_locked(plan, base_number), words, answers, user=user, at=at)
+        return _append(_locked(plan, base_number), words, answers, user=user, at=at, what=what)
 
 
-def reword(plan: Plan, *, user: User, base_number: int, words: Words, at: datetime) -> PlanVersion:
-    """The next version with other words over the same stored answers; raises `ConflictError`."""
+def workloads_of(version: PlanVersion) -> list[NamedWorkload]:
+    """What a version asked, to be computed again. Raises ``WorkloadInvalid`` for what is no longer sized."""
+    return [NamedWorkload(documents.validate(row.inputs), row.name, row.query) for row in version.answers]
+
+
+def with_workload(version: PlanVersion, question: NamedWorkload, position: int | None) -> list[NamedWorkload]:
+    """A version's questions with one more, or with one in the place of another."""
+    asked = workloads_of(version)
+    if position is None:
+        return [*asked, question]
+    if not question.name and position <= len(asked):
+        question = replace(question, name=asked[position - 1].name)
+    return [question if number == position else each for number, each in enumerate(asked, start=1)]
+
+
+def words_of(version: PlanVersion) -> Words:
+    return Words(version.title, version.prepared_for, version.note)
+
+
+def reprice(plan: Plan, *, user: User, base_number: int, at: datetime) -> PlanVersion:
+    """The next version: the same questions and words at the prices of now; raises `ConflictError`."""
+    before = plan.versions.get(number=plan.latest_number)
+    return add_version(
+        plan,
+        user=user,
+        base_number=base_number,
+        words=words_of(before),
+        workloads=workloads_of(before),
+        priced_at=at,
+        at=at,
+        what="repriced",
+    )
+
+
+def rearrange(
+    plan: Plan, *, user: User, base_number: int, kept: Sequence[tuple[int, str]], at: datetime
+) -> PlanVersion:
+    """The next version with some workloads left out, renamed or in another order, over the same stored answers.
+
+    ``kept`` are the positions that stay, in the new order, each with its name.
+    """
     with transaction.atomic():
         locked = _locked(plan, base_number)
         before = newest(locked)
-        version = _version(locked, words, before, user=user, at=at)
+        rows = {row.position: row for row in before.answers}
+        version = version_of(locked, words_of(before), before, user=user, at=at)
+        copies = [
+            copied(rows[old], position, name=name) for position, (old, name) in enumerate(kept, start=1)
+        ]
+        log(locked, "rearranged", user=user, at=at, number=version.number)
+        return store_with(locked, version, copies)
+
+
+def copied(row: PlanWorkload, position: int, *, name: str | None = None) -> PlanWorkload:
+    """The same question and answer, not saved yet."""
+    return PlanWorkload(
+        position=position,
+        name=row.name if name is None else name,
+        query=row.query,
+        kind=row.kind,
+        inputs_text=row.inputs_text,
+        comparison_text=row.comparison_text,
+        comparison_sha256=row.comparison_sha256,
+    )
+
+
+def reword(
+    plan: Plan,
+    *,
+    user: User,
+    base_number: int,
+    words: Words,
+    at: datetime,
+    checklist_text: str | None = None,
+) -> PlanVersion:
+    """The next version with other words, or another checklist, over the same stored answers.
+
+    Raises `ConflictError`.
+    """
+    with transaction.atomic():
+        locked = _locked(plan, base_number)
+        before = newest(locked)
+        version = version_of(locked, words, before, user=user, at=at)
+        if checklist_text is not None:
+            version.checklist_text = checklist_text
+        what: What = "reworded" if checklist_text is None else "checklist"
+        log(locked, what, user=user, at=at, number=version.number)
         version.answered_by_id = before.answered_by_id or before.pk
         version.fingerprint = fingerprint(version, before.answers)
         return _store(locked, version)
@@ -154,12 +245,17 @@ def newest(plan: Plan) -> PlanVersion:
     return version
 
 
-def _append(plan: Plan, words: Words, answers: list[_Answer], *, user: User, at: datetime) -> PlanVersion:
+def _append(
+    plan: Plan, words: Words, answers: list[_Answer], *, user: User, at: datetime, what: What
+) -> PlanVersion:
     first = answers[0].comparison
     stamp = PlanVersion(
-        priced_at=first.priced_at, engine_version=first.engine_version, catalog_version=first.catalog_version
+        priced_at=first.priced_at,
+        engine_version=first.engine_version,
+        catalog_version=first.catalog_version,
+        checklist_text=newest(plan).checklist_text if plan.latest_number else "",
     )
-    version = _version(plan, words, stamp, user=user, at=at)
+    version = version_of(plan, words, stamp, user=user, at=at)
     rows = [
         PlanWorkload(
             position=position,
@@ -172,6 +268,12 @@ def _append(plan: Plan, words: Words, answers: list[_Answer], *, user: User, at:
         )
         for position, answer in enumerate(answers, start=1)
     ]
+    log(plan, what, user=user, at=at, number=version.number)
+    return store_with(plan, version, rows)
+
+
+def store_with(plan: Plan, version: PlanVersion, rows: Sequence[PlanWorkload]) -> PlanVersion:
+    """Writes a version with answers of its own; inside the caller's transaction."""
     version.fingerprint = fingerprint(version, rows)
     _store(plan, version)
     for row in rows:
@@ -180,7 +282,7 @@ def _append(plan: Plan, words: Words, answers: list[_Answer], *, user: User, at:
     return version
 
 
-def _version(plan: Plan, words: Words, stamp: PlanVersion, *, user: User, at: datetime) -> PlanVersion:
+def version_of(plan: Plan, words: Words, stamp: PlanVersion, *, user: User, at: datetime) -> PlanVersion:
     return PlanVersion(
         plan=plan,
         number=plan.latest_number + 1,
@@ -193,6 +295,7 @@ def _version(plan: Plan, words: Words, stamp: PlanVersion, *, user: User, at: da
         priced_at=stamp.priced_at.astimezone(UTC),
         engine_version=stamp.engine_version,
         catalog_version=stamp.catalog_version,
+        checklist_text=stamp.checklist_text,
     )
 
 
@@ -205,24 +308,35 @@ def _store(plan: Plan, version: PlanVersion) -> PlanVersion:
     return version
 
 
-def archive(plan: Plan, *, at: datetime) -> None:
+def archive(plan: Plan, *, at: datetime, user: User | None = None) -> None:
     """Puts a plan away: it leaves the list and its links stop; nothing is lost."""
-    Plan.objects.filter(pk=plan.pk, archived_at__isnull=True).update(archived_at=at)
+    with transaction.atomic():
+        if Plan.objects.filter(pk=plan.pk, archived_at__isnull=True).update(archived_at=at):
+            log(plan, "archived", user=user, at=at)
 
 
-def restore(plan: Plan) -> None:
-    Plan.objects.filter(pk=plan.pk).update(archived_at=None)
+def restore(plan: Plan, *, at: datetime, user: User | None = None) -> None:
+    with transaction.atomic():
+        if Plan.objects.filter(pk=plan.pk, archived_at__isnull=False).update(archived_at=None):
+            log(plan, "restored", user=user, at=at)
 
 
 def share(
-    version: PlanVersion, *, user: User, at: datetime, lifetime: timedelta | None = None
+    version: PlanVersion,
+    *,
+    user: User,
+    at: datetime,
+    lifetime: timedelta | None = None,
+    password: str = "",
 ) -> tuple[ShareLink, str]:
     """A new link to exactly this version, and its secret, which is shown once and never stored."""
     plan = version.plan
     if plan.is_archived or not plan.team.allow_share_links:
         raise LinksClosedError
     secret = new_secret()
+    log(plan, "shared", user=user, at=at, number=version.number, detail=secret[:SHOWN_PREFIX_LENGTH])
     link = ShareLink.objects.create(
+        password=make_password(password) if password else "",
         version=version,
         secret_sha256=secret_digest(secret),
         shown_prefix=secret[:SHOWN_PREFIX_LENGTH],
@@ -233,8 +347,11 @@ def share(
     return link, secret
 
 
-def revoke(link: ShareLink, *, at: datetime) -> None:
-    ShareLink.objects.filter(pk=link.pk, revoked_at__isnull=True).update(revoked_at=at)
+def revoke(link: ShareLink, *, at: datetime, user: User | None = None) -> None:
+    with transaction.atomic():
+        if ShareLink.objects.filter(pk=link.pk, revoked_at__isnull=True).update(revoked_at=at):
+            version = link.version
+            log(version.plan, "revoked", user=user, at=at, number=version.number, detail=link.shown_prefix)
 
 
 def open_shared(secret: str, *, at: datetime) -> ShareLink | None:
@@ -250,6 +367,26 @@ def open_shared(secret: str, *, at: datetime) -> ShareLink | None:
         .select_related("version__plan__team")
         .first()
     )
+
+
+def unlock(link: ShareLink, password: str, *, at: datetime) -> bool:
+    """Whether this is the link's password. Raises `TooManyTriesError` after ten wrong ones in a quarter of an hour.
+
+    Only who holds the address can try at all; counted in the database, so that all server processes count together.
+    """
+    with transaction.atomic():
+        held = ShareLink.objects.select_for_update().get(pk=link.pk)
+        since = held.wrong_since
+        if since is None or at - since >= TRIES_WINDOW:
+            held.wrong_count, held.wrong_since = 0, at
+        if held.wrong_count >= TRIES_MAXIMUM:
+            raise TooManyTriesError
+        held.wrong_count += 1  # before the password is looked at: those who try at once all count
+        held.save(update_fields=["wrong_count", "wrong_since"])
+    if not check_password(password, link.password):
+        return False
+    ShareLink.objects.filter(pk=link.pk).update(wrong_count=0)
+    return True
 
 
 def count_view(link: ShareLink) -> None:

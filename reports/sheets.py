@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from planner.sizing.results import Comparison
-from reports.content import canonical, comparison_text, content_text, read_comparison
+from reports.content import canonical, comparison_text, content_text, fingerprint, read_comparison
 from reports.models import PlanVersion, PlanWorkload
+from reports.public import holds_private, shown_by_link
 from reports.services import NamedWorkload
+from reports.totals import CommonTotal, common_totals
 
 VALIDITY = timedelta(days=30)
 """How long after its price date a sheet may be used without asking again; printed on it."""
@@ -49,13 +51,22 @@ class Sheet:
         return self.fingerprint is None
 
     @property
+    def totals(self) -> tuple[CommonTotal, ...]:
+        """What all workloads cost together."""
+        return common_totals(item.comparison for item in self.workloads)
+
+    @property
     def valid_until(self) -> datetime:
         return self.priced_at + VALIDITY
 
 
-def of_version(version: PlanVersion) -> Sheet:
-    """A stored version, as it was saved."""
-    rows = list(version.answers)
+def of_version(version: PlanVersion, *, is_shared: bool = False) -> Sheet:
+    """A stored version, as it was saved; ``is_shared`` leaves out what a link may not show."""
+    rows: list[PlanWorkload] = list(version.answers)
+    seal = version.fingerprint
+    if is_shared and holds_private(rows):
+        rows = [shown_by_link(row) for row in rows]
+        seal = fingerprint(version, rows)
     return Sheet(
         title=version.title,
         prepared_for=version.prepared_for,
@@ -67,7 +78,7 @@ def of_version(version: PlanVersion) -> Sheet:
         priced_at=version.priced_at,
         engine_version=version.engine_version,
         catalog_version=version.catalog_version,
-        fingerprint=version.fingerprint,
+        fingerprint=seal,
         workloads=tuple(
             SheetWorkload(row.position, row.name, row.kind, row.query, read_comparison(row)) for row in rows
         ),

@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, path, register_converter
 
-from reports import account_views, export_views, share_views, views
+from reports import account_views, export_views, note_views, share_views, version_views, views
 
 
 class SlugConverter:
@@ -28,6 +28,15 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("plans/<plan:slug>/edit/", views.edit, name="edit"),
     path("plans/<plan:slug>/add/", views.add, name="add"),
     path("plans/<plan:slug>/history/", views.history, name="history"),
+    path("plans/<plan:slug>/compare/", version_views.compare, name="compare"),
+    path("plans/<plan:slug>/reprice/", version_views.reprice, name="reprice"),
+    path("plans/<plan:slug>/workloads/", version_views.workloads, name="workloads"),
+    path("plans/<plan:slug>/v/<int:number>/copy/", version_views.copy, name="copy"),
+    path("plans/<plan:slug>/discussion/", note_views.discussion, name="discussion"),
+    path("plans/<plan:slug>/tags/", note_views.tag, name="tag"),
+    path("plans/<plan:slug>/comments/", note_views.comment, name="comment"),
+    path("plans/<plan:slug>/comments/<int:pk>/withdraw/", note_views.withdraw, name="withdraw"),
+    path("plans/<plan:slug>/decisions/", note_views.decide, name="decide"),
     path("plans/<plan:slug>/archive/", views.archive, name="archive"),
     path("plans/<plan:slug>/restore/", views.restore, name="restore"),
     path("plans/<plan:slug>/export.<str:fmt>", export_views.newest_export, name="newest_export"),
@@ -35,6 +44,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("plans/<plan:slug>/v/<int:number>/export.<str:fmt>", export_views.export, name="export"),
     path("plans/<plan:slug>/links/", views.links, name="share"),
     path("plans/<plan:slug>/links/<int:pk>/revoke/", views.revoke, name="revoke"),
+    path("plans/fork/", share_views.fork, name="fork"),
+    path("s/<str:token>/unlock/", share_views.unlock, name="unlock"),
     path("s/<str:token>/", share_views.shared, name="shared"),
     path("s/<str:token>/export.<str:fmt>", export_views.shared_export, name="shared_export"),
 ]

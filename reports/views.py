@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
@@ -15,12 +16,15 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.access import current_team, demand_role, signed_in
 from accounts.models import Role, Team, User
-from reports import asked, pages, presenters, services
+from planner.documents import WorkloadInvalid
+from reports import asked, merging, pages, presenters, services
 from reports.forms import AddForm, EditForm, SaveForm, ShareForm, WordsForm
-from reports.models import Plan, PlanVersion, ShareLink
+from reports.models import Comment, Plan, PlanVersion, ShareLink
+from reports.notes import decision_of
 
 PLANS_PER_PAGE = 50
 SEARCH_LENGTH = 200
+WORDS = ("title", "prepared_for", "note")
 REFUSED = 422
 CONFLICT = 409
 
@@ -52,9 +56,12 @@ def plans(request: HttpRequest) -> HttpResponse:
     text = request.GET.get("q", "")[:SEARCH_LENGTH].strip()
     archived = request.GET.get("archived") == "1"
     found = Plan.objects.of(_user(request)).select_related("team", "created_by").matching(text)
-    found = found.filter(archived_at__isnull=not archived)
+    found = found.filter(archived_at__isnull=not archived).prefetch_related("tags")
+    tag = request.GET.get("tag", "")[:SEARCH_LENGTH].strip()
+    if tag:
+        found = found.tagged(tag)
     page = Paginator(found, PLANS_PER_PAGE).get_page(request.GET.get("page"))
-    context = {"page": page, "q": text, "archived": archived}
+    context = {"page": page, "q": text, "tag": tag, "archived": archived}
     return render(request, "reports/plans.html", context)
 
 
@@ -170,6 +177,9 @@ def _version_page(
         "is_newest": found.number == found.plan.latest_number,
         "may_edit": role.includes(Role.EDITOR),
         "may_own": role.includes(Role.OWNER),
+        "tags": list(found.plan.tags.values_list("word", flat=True)),
+        "comment_count": Comment.objects.filter(version__plan=found.plan, withdrawn_at__isnull=True).count(),
+        "decision": decision_of(found),
     }
     return render(request, "reports/plan.html", context)
 
@@ -204,10 +214,32 @@ def edit(request: HttpRequest, slug: str) -> HttpResponse:
             at=timezone.now(),
         )
     except services.ConflictError as conflict:
-        again = EditForm(initial=form.cleaned_data | {"base_number": conflict.latest.number})
-        context = {"plan": found, "form": again, "theirs": conflict.latest}
-        return render(request, "reports/edit.html", context, status=CONFLICT)
+        return _torn(request, found, form, conflict.latest)
     return redirect("reports:plan", slug=found.slug)
+
+
+def _torn(request: HttpRequest, plan: Plan, form: EditForm, theirs: PlanVersion) -> HttpResponse:
+    """Somebody was faster: both texts are shown, what does not collide is merged, and nothing is written.
+
+    The merged text stands in the form; a second form holds the editor's own text as it was typed.
+    """
+    data = form.cleaned_data
+    base = plan.versions.filter(number=data["base_number"]).first()
+    mine = {name: data[name] for name in WORDS}
+    merged = merging.merge(_words_of(base) if base else {}, _words_of(theirs), mine)
+    number = {"base_number": theirs.number}
+    labels = {name: str(EditForm.base_fields[name].label) for name in WORDS}
+    context = {
+        "plan": plan,
+        "form": EditForm(initial=merged.texts | number),
+        "as_it_is": EditForm(initial=mine | number, auto_id=False) if merged.theirs else None,
+        "theirs": theirs,
+        "taken": [labels[name] for name in merged.theirs],
+        "torn": [labels[name] for name in merged.torn],
+        "between": plan.versions.filter(number__gt=data["base_number"]).order_by("number"),
+        "base_number": data["base_number"],
+    }
+    return render(request, "reports/edit.html", context, status=CONFLICT)
 
 
 def _words_of(version: PlanVersion) -> dict[str, Any]:
@@ -219,34 +251,40 @@ def _words_of(version: PlanVersion) -> dict[str, Any]:
 def add(request: HttpRequest, slug: str) -> HttpResponse:
     """A workbench screen becomes the plan's next version."""
     found, _role = own_plan(request, slug, Role.EDITOR)
+    newest = services.newest(found)
     at = timezone.now()
     if request.method != "POST":
-        newest = services.newest(found)
         moment = {"priced_at": request.GET.get("priced_at") or at.isoformat(timespec="microseconds")}
         query = request.GET.get("query", "")
-        form = AddForm(initial=_words_of(newest) | moment | {"base_number": newest.number, "query": query})
-        return _add_page(request, found, form, query)
-    form = AddForm(request.POST)
+        initial = _words_of(newest) | moment | {"base_number": newest.number, "query": query}
+        return _add_page(request, found, AddForm(initial=initial, version=newest), query)
+    form = AddForm(request.POST, version=newest)
     query = request.POST.get("query", "")
     if not form.is_valid():
         return _add_page(request, found, form, query, status=REFUSED)
     data = form.cleaned_data
     try:
-        question = asked.read(QueryDict(data["query"]), at=at)
+        question = replace(asked.read(QueryDict(data["query"]), at=at), name=data["name"])
         services.add_version(
             found,
             user=_user(request),
             base_number=data["base_number"],
             words=form.words(),
-            workloads=[question],
+            workloads=services.with_workload(newest, question, form.position()),
             priced_at=data["priced_at"] or at,
             at=at,
         )
-    except (asked.NotAWorkloadError, *services.UNSIZABLE, services.PricesTooOldError) as error:
+    except (
+        asked.NotAWorkloadError,
+        *services.UNSIZABLE,
+        services.PricesTooOldError,
+        WorkloadInvalid,
+    ) as error:
         form.add_error(None, _why_not(error))
         return _add_page(request, found, form, query, status=REFUSED)
     except services.ConflictError as conflict:
-        again = AddForm(initial=data | {"base_number": conflict.latest.number})
+        initial = data | {"base_number": conflict.latest.number}
+        again = AddForm(initial=initial, version=conflict.latest)
         return _add_page(request, found, again, query, status=CONFLICT, theirs=conflict.latest)
     return redirect("reports:plan", slug=found.slug)
 
@@ -267,7 +305,7 @@ def _add_page(
 @signed_in
 def archive(request: HttpRequest, slug: str) -> HttpResponse:
     found, _role = own_plan(request, slug, Role.OWNER)
-    services.archive(found, at=timezone.now())
+    services.archive(found, at=timezone.now(), user=_user(request))
     return redirect("reports:plan", slug=found.slug)
 
 
@@ -275,7 +313,7 @@ def archive(request: HttpRequest, slug: str) -> HttpResponse:
 @signed_in
 def restore(request: HttpRequest, slug: str) -> HttpResponse:
     found, _role = own_plan(request, slug, Role.OWNER)
-    services.restore(found)
+    services.restore(found, at=timezone.now(), user=_user(request))
     return redirect("reports:plan", slug=found.slug)
 
 
@@ -306,7 +344,11 @@ def links(request: HttpRequest, slug: str) -> HttpResponse:
 def _new_link(request: HttpRequest, plan: Plan, form: ShareForm, at: datetime) -> str | None:
     try:
         _link, secret = services.share(
-            services.newest(plan), user=_user(request), at=at, lifetime=form.lifetime_of_link()
+            services.newest(plan),
+            user=_user(request),
+            at=at,
+            lifetime=form.lifetime_of_link(),
+            password=form.cleaned_data["password"],
         )
     except services.LinksClosedError:
         form.add_error(
@@ -323,5 +365,5 @@ def revoke(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     link = ShareLink.objects.filter(version__plan=found, pk=pk).first()
     if link is None:
         raise Http404
-    services.revoke(link, at=timezone.now())
+    services.revoke(link, at=timezone.now(), user=_user(request))
     return redirect("reports:share", slug=found.slug)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from django.utils.translation import gettext as _
 
 from planner import assumption_words, wording
+from planner.figures import money
 from planner.sizing.quantities import GIB
 from planner.sizing.results import Rejection
+from reports.totals import CommonTotal
 
 
 def status(code: str) -> str:
@@ -15,6 +17,45 @@ def status(code: str) -> str:
         "rejected": _("rejected"),
         "draft": _("draft, not saved"),
     }[code]
+
+
+def done(code: str) -> str:
+    """What was done to a plan, for its log."""
+    return {
+        "saved": _("saved the plan"),
+        "computed": _("saved new figures"),
+        "repriced": _("repriced it"),
+        "reworded": _("changed the words"),
+        "rearranged": _("arranged the workloads"),
+        "checklist": _("changed the checklist"),
+        "copied": _("copied it from another plan"),
+        "forked": _("took it over from a shared plan"),
+        "imported": _("read it from a file"),
+        "archived": _("archived it"),
+        "restored": _("restored it"),
+        "shared": _("made a link"),
+        "revoked": _("revoked a link"),
+        "tagged": _("changed the tags"),
+        "commented": _("commented"),
+        "withdrew": _("withdrew a comment"),
+        "decided": _("recorded a decision"),
+    }.get(code, code)
+
+
+def origin(code: str) -> str:
+    """How a plan came here, if not by saving a comparison."""
+    return {
+        "copy": _("This plan began as a copy of another one; its first figures are those of that plan."),
+        "fork": _("This plan was taken over from a shared one; its first figures were computed there."),
+        "import": _(
+            "This plan was read from a file; its first figures were not computed on this installation."
+        ),
+    }[code]
+
+
+def common_total(total: CommonTotal) -> str:
+    text = money(total.amount, total.currency)
+    return text if total.complete else f"≥ {text}"
 
 
 def model_facts() -> dict[str, str]:

@@ -152,8 +152,20 @@ def _about(sheet: Sheet) -> list[list[Value]]:
         [_("Note"), sheet.note],
         [_("Plan"), sheet.slug or words.status("draft")],
         [pgettext("of a plan", "Version"), sheet.number],
+        *_together(sheet),
         [_("Prices as of"), sheet.priced_at.isoformat(timespec="seconds")],
         [_("Engine version"), sheet.engine_version],
         [_("Catalog version"), sheet.catalog_version],
         [_("Fingerprint"), sheet.fingerprint or words.status("draft")],
+    ]
+
+
+def _together(sheet: Sheet) -> list[list[Value]]:
+    """The common totals of a plan with several workloads, as numbers."""
+    if len(sheet.workloads) < 2:
+        return []
+    title = _("All workloads together, per month")
+    return [
+        [f"{title} [{total.currency}]" + ("" if total.complete else " ≥"), total.amount]
+        for total in sheet.totals
     ]

@@ -10,8 +10,8 @@ from django.conf import settings
 from django.urls import reverse
 
 from catalog.models import Offer
-from reports.trust import rows, team_rows
-from reports.trust.world import HOSTILE_TITLE, PLAN_CANARY_A, PLAN_CANARY_B, World
+from reports.trust import plan_rows, rows, team_rows
+from reports.trust.world import COMMENT_CANARY, HOSTILE_TITLE, PLAN_CANARY_A, PLAN_CANARY_B, World
 
 REFRESH_PORT = 18900
 TOKEN_READERS = ["api_viewer", "api_editor", "api_owner"]
@@ -42,6 +42,7 @@ def write(
             "invitation": world.invitation.pk,
             "invited": world.invited,
             "token_of_editor": world.token_of_editor.pk,
+            "comment": world.comment.pk,
             "offer": _an_offer(),
             "accelerator": "H100-SXM5",
             "subject": "speed",
@@ -92,6 +93,7 @@ def _canaries(world: World) -> dict[str, list[str]]:
     return {
         PLAN_CANARY_A: [*team_a, *TOKEN_READERS, "link_ok", "link_torevoke"],
         PLAN_CANARY_B: ["other_owner", "api_other"],
+        COMMENT_CANARY: team_a,
         # An owner manages the members of the team, and sees whom.
         **{
             person.user.email: [name, *(["owner"] if name in ("editor", "viewer") else [])]
@@ -137,7 +139,7 @@ def _matrix(world: World, manage: str, routes: list[str]) -> dict[str, Any]:
     plain = [re.sub(r"<[^>]+>", "{one}", route) for route in routes]
     return {
         "rows": [*rows.public(), *rows.accounts(), *team_rows.teams(), *team_rows.people(),
-                 *rows.plans(), *rows.links(), *rows.api(), *rows.staff_only(plain)],
+                 *rows.plans(), *plan_rows.plan_parts(), *rows.links(), *rows.api(), *rows.staff_only(plain)],
         "coverage": {"cmd": f"{manage} show_routes --json", "exempt": ["/static/{p}", "/api/v1/"]},
         "revocations": [
             {

@@ -13,11 +13,13 @@ from accounts import teams
 from accounts.models import ApiToken, Invitation, Role, Team, User
 from accounts.services import add_member, create_team, issue_token, personal_team, remove_member, revoke_token
 from planner.sizing.workload import ServingWorkload
-from reports import services
-from reports.models import Plan, PlanVersion, ShareLink
+from reports import notes, services
+from reports.models import Comment, Plan, PlanVersion, ShareLink
 
 PLAN_CANARY_A = "PLAN-CANARY-A"
 PLAN_CANARY_B = "PLAN-CANARY-B"
+COMMENT_CANARY = "COMMENT-CANARY-A"
+"""What the team says to its plan: no link and no file shows it."""
 HOSTILE_TITLE = f"=1+1 {PLAN_CANARY_A}"
 HOSTILE_FOR = "@SUM(1)"
 HOSTILE_NOTE = "\t=1+1\n見積書: 社内チャット"
@@ -47,6 +49,7 @@ class World:
     invited: str
     """The secret of the open invitation."""
     token_of_editor: ApiToken
+    comment: Comment
 
 
 def make(at: datetime) -> World:
@@ -104,6 +107,9 @@ def make(at: datetime) -> World:
         team=team_a,
         invitation=invitation,
         invited=invited,
+        comment=notes.comment(
+            services.newest(plan), notes.Subject(), COMMENT_CANARY, user=people["editor"].user, at=at
+        ),
         token_of_editor=ApiToken.objects.get(user=people["editor"].user, name="writes"),
     )
 

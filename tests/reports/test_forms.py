@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from reports.forms import AddForm, EditForm, MomentField, WordsForm
+from reports import services
+from reports.forms import AddForm, EditForm, MomentField, RepriceForm, WordsForm, WorkloadsForm
+from reports.models import Plan
 
 KEPT = (
     "𠮷髙﨑①㈱", "a\u202egnp", "a\u200bb", "👩\u200d👩\u200d👧", "e\u0301" * 100, "=1+1", "<script>", "' OR 1=1 --",
@@ -58,10 +60,13 @@ def test_an_error_is_tied_to_its_field() -> None:
     "number",
     ["", "0", "-1", "1.5", "x", "²", "99999999999999999999", "9" * 5000, "NaN", "1e3", "0x1", "None"],
 )
-def test_a_version_number_that_is_none_is_refused(number: str) -> None:
+def test_a_version_number_that_is_none_is_refused(plan: Plan, number: str) -> None:
+    newest = services.newest(plan)
     for form in (
         EditForm({"title": "t", "base_number": number}),
-        AddForm({"title": "t", "base_number": number}),
+        AddForm({"title": "t", "base_number": number}, version=newest),
+        WorkloadsForm({"base_number": number, "place_1": "1"}, version=newest),
+        RepriceForm({"base_number": number}),
     ):
         assert "base_number" in form.errors
 

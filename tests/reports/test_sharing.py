@@ -61,7 +61,7 @@ def test_archiving_a_plan_or_closing_links_for_a_team_closes_its_links(
     secret = make_link(plan, crew, at)
     services.archive(plan, at=at)
     assert services.open_shared(secret, at=at) is None
-    services.restore(plan)
+    services.restore(plan, at=at)
     assert services.open_shared(secret, at=at) is not None
     crew.team.allow_share_links = False
     crew.team.save()
@@ -166,3 +166,90 @@ def test_all_readers_of_a_link_get_the_same_page(clock: None, plan: Plan, crew: 
         for _n in range(3)
     }
     assert len(pages) == 1
+
+
+def protected(plan: Plan, crew: Crew, at: datetime) -> tuple[str, ShareLink]:
+    link, secret = services.share(services.newest(plan), user=crew.owner, at=at, password="open sesame")
+    return secret, link
+
+
+def test_a_protected_link_shows_nothing_before_its_password(
+    clock: None, plan: Plan, crew: Crew, at: datetime
+) -> None:
+    secret, link = protected(plan, crew, at)
+    assert "open sesame" not in str(ShareLink.objects.values().get())
+    reader = Client()
+    page = reader.get(f"/s/{secret}/").content.decode()
+    assert "A password is needed" in page
+    assert "Chat assistant" not in page
+    for fmt in FORMATS:
+        answer = reader.get(f"/s/{secret}/export.{fmt}")
+        assert (answer.status_code, answer.headers["Location"]) == (302, f"/s/{secret}/")
+    assert reader.post(f"/s/{secret}/unlock/", {"password": "wrong"}).status_code == 422
+    assert reader.post(f"/s/{secret}/unlock/", {}).status_code == 422
+    assert "Chat assistant" not in reader.get(f"/s/{secret}/").content.decode()
+    assert reader.post(f"/s/{secret}/unlock/", {"password": "open sesame"}).status_code == 302
+    assert "Chat assistant" in reader.get(f"/s/{secret}/").content.decode()
+    assert reader.get(f"/s/{secret}/export.csv").status_code == 200
+    assert "Chat assistant" not in Client().get(f"/s/{secret}/").content.decode()  # another reader
+    services.revoke(link, at=at)
+    assert reader.get(f"/s/{secret}/").status_code == 404
+
+
+def test_a_password_opens_its_own_link_only(clock: None, plan: Plan, crew: Crew, at: datetime) -> None:
+    first, _link = protected(plan, crew, at)
+    _other, second = services.share(services.newest(plan), user=crew.owner, at=at, password="another one")
+    reader = Client()
+    reader.post(f"/s/{first}/unlock/", {"password": "open sesame"})
+    assert "A password is needed" in reader.get(f"/s/{second}/").content.decode()
+
+
+def test_passwords_of_a_link_cannot_be_tried_without_end(
+    clock: None, plan: Plan, crew: Crew, at: datetime
+) -> None:
+    secret, link = protected(plan, crew, at)
+    for _number in range(services.TRIES_MAXIMUM):
+        assert Client().post(f"/s/{secret}/unlock/", {"password": "wrong"}).status_code == 422
+    blocked = Client().post(f"/s/{secret}/unlock/", {"password": "open sesame"})
+    assert (blocked.status_code, blocked.headers["Retry-After"]) == (429, "900")
+    link.refresh_from_db()
+    assert services.unlock(link, "open sesame", at=at + services.TRIES_WINDOW)
+    link.refresh_from_db()
+    assert link.wrong_count == 0
+
+
+def test_a_short_password_is_refused_at_its_field(plan: Plan, crew: Crew) -> None:
+    answer = crew.client("editor").post(f"/plans/{plan.slug}/links/", {"lifetime": "7", "password": "short"})
+    assert answer.status_code == 422
+    assert not ShareLink.objects.exists()
+
+
+def test_a_reader_with_an_account_takes_a_shared_plan_over(
+    clock: None, plan: Plan, crew: Crew, at: datetime
+) -> None:
+    secret = make_link(plan, crew, at)
+    stranger = crew.client("stranger")
+    team = crew.stranger.teams.get()
+    assert stranger.get(f"/plans/fork/?link={secret}").status_code == 200
+    made = stranger.post("/plans/fork/", {"link": secret, "title": "Mine", "team": team.pk})
+    fork = Plan.objects.get(team=team)
+    assert made.headers["Location"] == f"/plans/{fork.slug}/"
+    copy, original = services.newest(fork), services.newest(plan)
+    assert copy.answers.get().comparison_text == original.answers.get().comparison_text
+    assert (fork.origin, fork.origin_detail) == ("fork", "")
+    assert Client().get(f"/plans/fork/?link={secret}").status_code == 302
+    for bad in ({"link": "mit_guessed"}, {"link": ""}, {}):
+        assert stranger.post("/plans/fork/", bad | {"title": "x", "team": team.pk}).status_code == 404
+    assert (
+        stranger.post("/plans/fork/", {"link": secret, "title": "x", "team": crew.team.pk}).status_code == 422
+    )
+
+
+def test_a_protected_plan_is_not_taken_over_without_its_password(
+    clock: None, plan: Plan, crew: Crew, at: datetime
+) -> None:
+    secret, _link = protected(plan, crew, at)
+    stranger = crew.client("stranger")
+    given = {"link": secret, "title": "Mine", "team": crew.stranger.teams.get().pk}
+    assert stranger.post("/plans/fork/", given).headers["Location"] == f"/s/{secret}/"
+    assert Plan.objects.count() == 1

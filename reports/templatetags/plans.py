@@ -1,0 +1,26 @@
+"""Codes of plans in words, and totals as text."""
+
+from __future__ import annotations
+
+from django import template
+
+from reports import words
+from reports.totals import CommonTotal
+
+register = template.Library()
+
+
+@register.filter
+def done(code: str) -> str:
+    """A line of a plan's log."""
+    return words.done(code)
+
+
+@register.filter
+def origin(code: str) -> str:
+    return words.origin(code)
+
+
+@register.filter
+def common_total(total: CommonTotal) -> str:
+    return words.common_total(total)
