@@ -32,7 +32,7 @@ from planner.sizing.training.memory import amounts, peak
 from planner.sizing.training.speed import NoRate, peak_flops
 
 SOFTWARE: tuple[tuple[str, Software], ...] = (
-    ("nemo", "megatron"), ("megatron", "megatron"), ("nvidia release", "megatron"), ("pytorch nvidia", "megatron"),
+    ("deepspeed", "transformers"), ("nemo", "megatron"), ("megatron", "megatron"), ("nvidia release", "megatron"), ("pytorch nvidia", "megatron"),
     ("ngc pytorch", "megatron"), ("llmboost", "megatron"), ("pytorch 2", "megatron"), ("meta internal", "megatron"),
     ("swift", "transformers"), ("axolotl", "transformers"), ("hf trainer", "transformers"),
     ("xtuner", "transformers"), ("unsloth", "transformers"),
@@ -214,7 +214,7 @@ def _state(inputs: Mapping[str, str], software: Software, method: Method, precis
         return "mixed"
     if text.startswith("fp32"):
         return "fp32"
-    if text.startswith(("bf16", "fp16")):
+    if text.startswith(("bf16", "fp16")) and software != "megatron":
         return "half"
     return "fp32" if precision == "fp32" else "mixed"
 
@@ -279,6 +279,7 @@ def _job(
         state=_state(inputs, software, method, precision), frozen_format=frozen,
         experts_quantised=not moe_reached, precision=precision, sequence=sequence,
         longest_sequence=longest, mean_sequence=mean, packed=packed,
+        even_lengths=not inputs.get("packed") and not more.get("data_mean_tokens"),
         micro_batch=micro, accumulation=accumulation,
         recompute=_recompute(inputs.get("activation_checkpointing", ""), software, method, metric),
         flash_attention=_flash(inputs, device), chunked_loss=inputs.get("chunked_loss") == "1",

@@ -24,7 +24,6 @@ from planner.sizing.quantities import GIB
 from planner.sizing.training import memory, speed
 from planner.sizing.training.constants import (
     AXES,
-    CLASS_FREEDOM,
     FACTORS,
     MEMORY,
     SPEED,
@@ -38,9 +37,9 @@ from planner.sizing.training.constants import (
 from planner.sizing.training.speed import NoRate
 
 Array = NDArray[np.float64]
-NOISE = 0.15
+NOISE = 0.1
 ROBUST = 1.5
-ROUNDS = 14
+ROUNDS = 40
 SOURCES_MINIMUM = 2
 WHOLE_RUN = ("gpu_hours", "minutes_to_train")
 """Metrics of whole runs: reported, not fitted, since start-up, restarts and evaluation are in them."""
@@ -139,7 +138,9 @@ def unknowns(side: Side, keep: NDArray[np.intp]) -> list[Unknown]:
                 )
     informed = sorted(key for key, names in publishers.items() if len(names) >= SOURCES_MINIMUM)
     for name, prior in side.priors.items():
-        found += [Unknown(name, axis, item, CLASS_FREEDOM) for axis, item in informed if axis in prior.axes]
+        found += [
+            Unknown(name, axis, item, prior.class_freedom) for axis, item in informed if axis in prior.axes
+        ]
     return found
 
 
@@ -191,7 +192,7 @@ def fit(side: Side, keep: NDArray[np.intp]) -> tuple[list[Unknown], Array]:
             move = np.linalg.solve(normal + (1 + damping) * np.eye(len(theta)), -gradient) * freedom
             tried = errors(theta + move)
             if (value := cost(tried, theta + move)) < best:
-                gained = best - value > 1e-4 * best
+                gained = best - value > 1e-6 * best
                 theta, now, best, damping = theta + move, tried, value, damping / 5
                 break
             damping *= 5

@@ -24,6 +24,8 @@ class Prior(NamedTuple):
     """Standard deviation of ln(value ÷ prior) that the pull allows."""
     axes: tuple[Axis, ...] = ()
     maximum: float = float("inf")
+    class_freedom: float = 0.25
+    """The same of the factor of a class."""
 
 
 MEMORY: dict[str, Prior] = {
@@ -34,28 +36,30 @@ MEMORY: dict[str, Prior] = {
     "score_bytes": Prior(5.0, "byte", 0.2, ()),
     "working_score_bytes": Prior(16.0, "byte", 0.3, ()),
     "whole_fraction": Prior(0.7, "1", 0.3, (), 1.0),
-    "logit_bytes": Prior(10.0, "byte", 0.3, ("software",)),
-    "chunked_logit_fraction": Prior(0.1, "1", 0.5, (), 1.0),
+    "logit_bytes": Prior(10.0, "byte", 0.2, ("software",), class_freedom=0.1),
+    "chunked_logit_fraction": Prior(0.08, "1", 0.25, (), 1.0),
     "gathered_layers": Prior(3.0, "1", 0.4, ("software",)),
     "step_copies": Prior(1.0, "1", 0.2, ()),
     "fragmentation_fraction": Prior(0.08, "1", 0.5, ()),
-    "variable_fragmentation_fraction": Prior(0.2, "1", 0.5, ()),
+    "variable_fragmentation_fraction": Prior(0.5, "1", 0.5, ()),
     "base_bytes": Prior(0.4e9, "byte", 0.5, ()),
     "context_bytes": Prior(0.6e9, "byte", 0.2, ()),
     "communication_bytes": Prior(1.0e9, "byte", 0.4, ()),
 }
 SPEED: dict[str, Prior] = {
-    "linear_fraction": Prior(0.78, "1", 0.2, ("software", "device", "precision"), 0.95),
-    "expert_fraction": Prior(0.6, "1", 0.3, (), 1.0),
-    "attention_fraction": Prior(0.5, "1", 0.3, ("device", "software"), 0.9),
-    "tokens_half": Prior(100.0, "token", 0.6, ()),
+    "linear_fraction": Prior(0.75, "1", 0.1, ("software", "device", "precision"), 0.95, 0.1),
+    "expert_fraction": Prior(0.5, "1", 0.3, (), 1.0),
+    "attention_fraction": Prior(0.45, "1", 0.2, ("device", "software"), 0.9, 0.15),
+    "tokens_half": Prior(100.0, "token", 0.3, ()),
     "expert_tokens_half": Prior(200.0, "token", 0.6, ()),
-    "width_half": Prior(200.0, "1", 0.6, ()),
-    "traffic_copies": Prior(1.5, "1", 0.4, ("software", "build")),
+    "width_half": Prior(150.0, "1", 0.3, ()),
+    "adapter_copies": Prior(2.0, "1", 0.4, ()),
+    "balance_exponent": Prior(0.15, "1", 0.3, (), 0.4),
+    "traffic_copies": Prior(2.5, "1", 0.3, ("software", "build")),
     "logit_traffic_bytes": Prior(30.0, "byte", 0.4, ()),
     "dequantise_copies": Prior(2.0, "1", 0.5, ()),
     "launch_s": Prior(2.5e-4, "s", 0.25, ("software",)),
-    "tensor_exposed": Prior(1.2, "1", 0.4, ("software",)),
+    "tensor_exposed": Prior(1.0, "1", 0.4, ("software",)),
     "overlap_fraction": Prior(0.4, "1", 0.4, (), 1.0),
     "context_exposed": Prior(0.5, "1", 0.5, ()),
     "expert_exposed": Prior(1.2, "1", 0.5, ()),
@@ -66,14 +70,17 @@ SPEED: dict[str, Prior] = {
     "optimizer_copies": Prior(1.5, "1", 0.4, ()),
     "host_slowness": Prior(1.5, "1", 0.5, ()),
 }
-CLASS_FREEDOM = 0.25
 FACTORS: dict[str, dict[Axis, dict[str, float]]] = {
-    "logit_bytes": {"software": {"transformers": 1.6, "megatron": 0.9}},
-    "traffic_copies": {"software": {"megatron": 0.6, "transformers": 1.3}, "build": {"compiled": 0.7}},
+    "logit_bytes": {"software": {"transformers": 1.4, "megatron": 0.9}},
+    "traffic_copies": {"software": {"megatron": 0.6, "transformers": 1.3}, "build": {"compiled": 0.55}},
     "activation_copies": {"build": {"compiled": 0.85}, "software": {"megatron": 0.8}},
     "attention_fraction": {"device": {"ampere": 1.2}, "software": {"megatron": 1.2, "torch": 0.85}},
+    "tensor_exposed": {"software": {"megatron": 0.6}},
     "launch_s": {"software": {"megatron": 0.7, "transformers": 1.6}},
-    "linear_fraction": {"precision": {"fp8": 0.8, "fp4": 0.6}},
+    "linear_fraction": {
+        "precision": {"fp8": 0.85, "fp4": 0.65},
+        "software": {"transformers": 0.9},
+    },
 }
 """Where the fit starts for a class."""
 

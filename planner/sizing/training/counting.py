@@ -30,6 +30,7 @@ class Parameters:
     largest_layer: float
     """Of the largest layer, whole on one tensor-parallel rank: what ZeRO-3 gathers at a time."""
     largest_matrix: float
+    """Of the largest matrix of a layer."""
     total: int
     total_adapters: int
 
@@ -71,6 +72,20 @@ def adapter_parameters(arch: Architecture, rank: int, targets: Targets) -> int:
     return found
 
 
+ADAPTED_ACCESSES = 2.0
+"""Accesses to an adapted product's output beyond the product's own: read and written again for the sum."""
+
+
+@lru_cache(maxsize=1024)
+def adapter_values(arch: Architecture, targets: Targets) -> float:
+    """Values a token that adapters read and write beside the products they stand on, one pass, all layers."""
+    found = 0.0
+    for tensor in tensors(arch):
+        if targeted(tensor, targets):
+            found += tensor.count * (tensor.gates * tensor.columns + ADAPTED_ACCESSES * tensor.rows)
+    return found
+
+
 @lru_cache(maxsize=2048)
 def _layers(arch: Architecture) -> tuple[float, float]:
     """Parameters of the largest layer without its experts, and of its experts."""
@@ -97,7 +112,8 @@ def _held(arch: Architecture, split: Split) -> tuple[float, float, float, float,
                 embedding += held
             elif tensor.columns == VECTOR_COLUMNS or tensor.group in ("norm", "router"):
                 vectors += held
-        matrix = max(matrix, held / (tensor.count / (split.pp if tensor.layer else 1)))
+        if tensor.layer:
+            matrix = max(matrix, held / (tensor.count / split.pp))
     return dense, experts, embedding, vectors, matrix
 
 

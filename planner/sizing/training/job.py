@@ -82,6 +82,8 @@ class Job(Frozen):
     mean_sequence: float | None = None
     """Tokens of a sample on average, where samples are shorter than ``sequence`` and not packed."""
     packed: bool = True
+    even_lengths: bool = False
+    """Samples are not packed, but batches come in few lengths, so that the allocator finds its blocks again."""
     micro_batch: Count = 1
     accumulation: Count = 1
     """Micro-batches of one rank in one step of the optimizer."""

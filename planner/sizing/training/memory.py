@@ -165,7 +165,7 @@ def amounts(job: Job, measure: str = "device", usable_bytes: float | None = None
         dequantised=held.largest_matrix * HALF_BYTES if quantised else 0.0,
         adapters=float(job.method != "full"),
         reserved=0.0 if measure == "allocated" else 1.0,
-        variable=0.0 if job.packed else 1.0,
+        variable=0.0 if job.packed or job.even_lengths else 1.0,
         device=1.0 if measure == "device" else 0.0,
         several=float(split.gpu_count > 1),
         usable=float("inf") if usable_bytes is None else usable_bytes,
@@ -203,7 +203,7 @@ def peak(found: Amounts, c: Mapping[str, Numbers]) -> Peak:
     forward = stored activations + max(logits, one layer) + gathered + gradients held early
     late    = gradients + one layer + gathered
     step    = gradients + working copies of the optimizer
-    total   = static + base + max(forward, late, step) × allocator + context
+    total   = static + base + max(forward, late, step) + fragmentation × activations and logits + context
     """
     copies = c["activation_copies"] * (1.0 - found.adapters * (1.0 - c["adapter_activation_fraction"]))
     share = found.kept_inner + found.selective * c["selective_fraction"]
@@ -226,7 +226,7 @@ def peak(found: Amounts, c: Mapping[str, Numbers]) -> Peak:
     extra = found.reserved * (
         c["fragmentation_fraction"] + found.variable * c["variable_fragmentation_fraction"]
     )
-    allocator = moment * extra
+    allocator = np.maximum(stored + scores + at_end, working) * extra
     runtime = c["base_bytes"] + found.device * (c["context_bytes"] + found.several * c["communication_bytes"])
     # A full card makes the allocator give back what it only keeps.
     allocator = np.maximum(0.0, np.minimum(allocator, found.usable - static - moment - runtime))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from planner.sizing.architecture import Moe
 from planner.sizing.devices import Device, Rate
-from planner.sizing.training.counting import parameters, widths
+from planner.sizing.training.counting import adapter_values, parameters, widths
 from planner.sizing.training.fabric import Fabric, data_rate, exchanged, reached, ring
 from planner.sizing.training.flops import executed
 from planner.sizing.training.job import Job
@@ -29,7 +29,13 @@ OPTIMIZER_TRAFFIC_BYTES = 28
 """Read and written for one parameter by AdamW: gradient, master, two moments, and the weight."""
 HOST_UPDATE_BYTES_PER_S = 40e9
 """Memory traffic that an optimizer on the host reaches: a share of one socket's bandwidth."""
-MOE_KERNELS, LOOPED_EXPERTS = 6.0, 1.0
+SCORE_ACCESS_BYTES = 12
+"""Bytes read and written for one attention score in one pass, where they are written out."""
+REACHED_MAXIMUM = 0.95
+BALANCE = 150.0
+"""FLOP a byte, of the A100 at 16 bits: products reach a smaller share of the peak on devices that compute more for
+each byte they read."""
+MOE_KERNELS, LOOPED_EXPERTS = 4.0, 1.0
 """Kernels of a layer with experts over those of a dense one: routing, permuting, grouped products; and experts that
 take as long to launch as one dense layer, where they are looped over."""
 ADAPTER_KERNELS = 1.7
@@ -80,6 +86,8 @@ class Work:
     """Of them per expert on the rank that holds it."""
     traffic: Numbers
     """Bytes of activations read and written between the products, all passes."""
+    adapter_traffic: Numbers
+    """The same of adapters, beside the products they stand on."""
     logits_traffic: Numbers
     dequantised: Numbers
     """Bytes of frozen weights widened, all passes."""
@@ -132,14 +140,24 @@ def work(job: Job, device: Device, links: Fabric) -> Work:
         + (2 * wide.queries + wide.keys_values + wide.mlp + 2 * wide.mlp_inner) / split.tp
         + 2 * wide.routed_copies * wide.hidden
     )  # fmt: skip
+    adapted = 0.0
     if job.method != "full":
-        inner *= 1.0 + min(1.0, held.adapters * split.tp / max(1.0, held.dense * 0.002)) * 0.3
+        adapted = HALF_BYTES * tokens / split.pp / split.tp * adapter_values(job.arch, job.targets)
+    scores = 0.0
+    if not job.flash_attention:
+        seen = job.sample_tokens if not job.packed else job.sequence
+        scores = tokens * seen * wide.heads / split.tp / split.pp * SCORE_ACCESS_BYTES
     # Tensor parallel: two reductions of the hidden state forward, two backward, two more when computed again.
     again = 1.0 if job.recompute == "full" else 0.0
     hidden_bytes = HALF_BYTES * tokens * wide.hidden
     tensor = ring(hidden_bytes, split.tp) * 2 * layers * (4 + 2 * again) if split.tp > 1 else 0.0
     tensor_s = tensor / reached(links, split.tp, 1)
-    routed = wide.routed_copies / split.pp * hidden_bytes / (split.tp if split.sequence_parallel else 1)
+    copies = wide.routed_copies
+    if moe is not None and split.ep > links.domain:
+        # Across nodes a token goes to each node once, however many of its experts are there.
+        nodes = split.ep / links.domain
+        copies *= min(1.0, nodes * (1 - (1 - 1 / nodes) ** moe.experts_per_token) / moe.experts_per_token)
+    routed = copies / split.pp * hidden_bytes / (split.tp if split.sequence_parallel else 1)
     expert_s = (
         ring(routed, split.ep) * (4 + 2 * again) / exchanged(links, split.ep, 1) if split.ep > 1 else 0.0
     )
@@ -185,7 +203,8 @@ def work(job: Job, device: Device, links: Fabric) -> Work:
         width=wide.hidden / split.tp,
         tokens=tokens,
         expert_tokens=max(1.0, expert_tokens),
-        traffic=inner * flops.passes,
+        traffic=(inner + scores) * flops.passes,
+        adapter_traffic=adapted * flops.passes,
         logits_traffic=tokens * job.arch.vocab / split.tp / split.pp * (0.5 if job.chunked_loss else 1.0),
         dequantised=dequantised,
         launches=layers * flops.passes * kernels,
@@ -233,14 +252,20 @@ def step(found: Work, c: Mapping[str, Numbers]) -> Step:
     step      = micro × micro-batches × (1 + bubble) + gradients + optimizer + host
     """
     few = 1.0 / (1.0 + c["tokens_half"] / found.tokens) / (1.0 + c["width_half"] / found.width)
-    products = found.linear_flops / (found.peak * c["linear_fraction"] * few)
+    reached = np.minimum(
+        REACHED_MAXIMUM,
+        c["linear_fraction"] * (found.half_peak / found.bandwidth / BALANCE) ** -c["balance_exponent"],
+    )
+    products = found.linear_flops / (found.peak * reached * few)
     few_experts = (
         1.0 / (1.0 + c["expert_tokens_half"] / found.expert_tokens) / (1.0 + c["width_half"] / found.width)
     )
-    experts = found.expert_flops / (found.peak * c["linear_fraction"] * c["expert_fraction"] * few_experts)
+    experts = found.expert_flops / (found.peak * reached * c["expert_fraction"] * few_experts)
     attention = found.attention_flops / (found.half_peak * c["attention_fraction"])
     traffic = (
-        found.traffic * c["traffic_copies"] + found.logits_traffic * c["logit_traffic_bytes"]
+        found.traffic * c["traffic_copies"]
+        + found.adapter_traffic * c["adapter_copies"]
+        + found.logits_traffic * c["logit_traffic_bytes"]
         + found.dequantised * c["dequantise_copies"]
     ) / found.bandwidth  # fmt: skip
     busy = products + experts + attention + traffic
