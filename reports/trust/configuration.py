@@ -13,6 +13,7 @@ from catalog.models import Offer
 from reports.trust import plan_rows, rows, team_rows
 from reports.trust.world import COMMENT_CANARY, HOSTILE_TITLE, PLAN_CANARY_A, PLAN_CANARY_B, World
 
+REFRESHED = ("azure", "aws", "oci", "vultr", "runpod", "vast")
 REFRESH_PORT = 18900
 TOKEN_READERS = ["api_viewer", "api_editor", "api_owner"]
 
@@ -202,6 +203,11 @@ def _uploads() -> list[dict[str, Any]]:
             "url": "/workbench/model/", "as": "editor", "field": "model_file", "kind": "config_json",
             "ok_re": "config=[0-9a-f]{64}",
         },
+        {
+            # The examiner's good workbook has only a name and a price, which is no offer of ours.
+            "url": "/catalog/price-files/", "as": "staff", "field": "file", "kind": "xlsx",
+            "must": {"good file": True},
+        },
     ]  # fmt: skip
 
 
@@ -271,15 +277,18 @@ def _races(world: World) -> list[dict[str, Any]]:
 
 
 def _refresh(manage: str) -> dict[str, Any]:
-    base = f"http://127.0.0.1:{REFRESH_PORT}/azure"
+    bases = " ".join(f"{name.upper()}_BASE_URL=http://127.0.0.1:{REFRESH_PORT}/{name}" for name in REFRESHED)
     return {
         "port": REFRESH_PORT,
-        "providers": ["azure"],
-        "trigger": {"cmd": f"AZURE_BASE_URL={base} {manage} refresh_prices {{provider}}"},
+        "providers": list(REFRESHED),
+        "trigger": {"cmd": f"{bases} {manage} refresh_prices {{provider}}"},
         "read": {
-            "url": "/api/v1/prices?source={provider}", "as": "api_editor", "items": "items", "next": "next",
-            "key": ["sku", "region", "kind"], "price": "usd_per_hour", "currency": "currency",
+            "url": "/api/v1/prices?source={provider}&limit=1000&without_gpu=false", "as": "api_editor",
+            "items": "items", "next": "next",
+            # Where GPUs are sold singly, each count of them is an offer.
+            "key": ["sku", "region", "kind", "gpu_count"], "price": "usd_per_hour", "currency": "currency",
         },
+        "kinds": {"secure": "on_demand"},
         "status": {
             "as": "owner", "url": "/catalog/sources/{provider}/", "busy_re": "running", "bad_re": "(?i)failed|held",
         },

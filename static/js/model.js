@@ -15,16 +15,19 @@
     return most;
   }
 
-  control.addEventListener("change", async function () {
+  control.form.addEventListener("submit", async function (event) {
     const file = control.files[0];
     if (!file) { return; }
+    event.preventDefault();
     const size = await headerBytes(file);
     if (file.size > size) {
-      const header = new File([file.slice(0, size)], file.name, { type: file.type });
       const carrier = new DataTransfer();
-      carrier.items.add(header);
+      carrier.items.add(new File([file.slice(0, size)], file.name, { type: file.type }));
       control.files = carrier.files;
     }
-    control.form.requestSubmit();
+    control.form.submit();
+  });
+  control.addEventListener("change", function () {
+    if (control.files.length) { control.form.requestSubmit(); }
   });
 })();

@@ -46,7 +46,7 @@ def gguf(form: int = 12, architecture: str = "llama", name: str = "Small Llama")
         ("general.architecture", 8, architecture), ("general.name", 8, name),
         (f"{architecture}.block_count", 4, 16), (f"{architecture}.embedding_length", 4, 2048),
         (f"{architecture}.attention.head_count", 4, 32), (f"{architecture}.attention.head_count_kv", 4, 8),
-        (f"{architecture}.feed_forward_length", 4, 8192), (f"{architecture}.context_length", 4, 4096),
+        (f"{architecture}.feed_forward_length", 4, 8192), (f"{architecture}.context_length", 4, 32768),
     ]  # fmt: skip
     tensors = [("token_embd.weight", (2048, 32000), form), ("output_norm.weight", (2048,), 0)]
     found = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(values))
