@@ -24,8 +24,8 @@ ROLES: tuple[Role, ...] = ("meets", "misses", "tight")
 INK = {
     "meets": "#3F6B3D", "misses": "#5C5A55", "tight": "#8A6414", "accent": "#2E4A7D", "ink": "#1C1B19",
     "ink-2": "#5C5A55", "hairline": "#E3DFD7", "rule": "#C9C3B7", "surface": "#FFFFFF",
-    "weights": "#2E4A7D", "kv": "#1F7A78", "activations": "#A87B1E", "overhead": "#85827A", "free": "#F4F1EA",
-    "over": "#B3261E",
+    "weights": "#2E4A7D", "kv": "#1F7A78", "activations": "#A87B1E", "own1": "#5F7DB5", "own2": "#6B5B95",
+    "own3": "#8C4A6E", "own4": "#C49A3C", "overhead": "#85827A", "free": "#F4F1EA", "over": "#B3261E",
 }  # fmt: skip
 """Colours of paper, which is always light; on the screen the stylesheet decides."""
 LABELS_MAXIMUM = 8

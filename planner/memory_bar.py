@@ -10,11 +10,18 @@ from planner import figures
 from planner.sizing.results import MemoryParts, MemorySplit
 from planner.wording import listed, memory_part
 
+ROLES = {
+    "weights": "weights", "frozen": "weights", "kv": "kv", "trainable": "own1", "gradients": "own2",
+    "optimizer": "own3", "activations": "activations", "logits": "own4", "overhead": "overhead",
+}  # fmt: skip
+"""Colours of parts that are the same wherever they stand; a part that is not named here takes the next one free."""
+OWN = ("own1", "own2", "own3", "own4")
+
 
 @dataclass(frozen=True)
 class Segment:
     role: str
-    """weights, kv, activations, overhead … headroom, free, over: fixed colours in a fixed order."""
+    """A colour: that of its part, or headroom, free, over."""
     label: str
     size_bytes: int
     start_percent: str
@@ -51,8 +58,17 @@ def _parts(split: MemorySplit | MemoryParts) -> list[tuple[str, int]]:
     ]
 
 
+def _roles(parts: list[tuple[str, int]]) -> list[str]:
+    taken = {ROLES[name] for name, _size in parts if name in ROLES}
+    free = [own for own in OWN if own not in taken]
+    unnamed = [name for name, _size in parts if name not in ROLES]
+    given = {name: (free or list(OWN))[number % len(free or OWN)] for number, name in enumerate(unnamed)}
+    return [ROLES.get(name) or given[name] for name, _size in parts]
+
+
 def memory_bar(split: MemorySplit | MemoryParts) -> MemoryBar:
-    parts = [(name, memory_part(name), size) for name, size in _parts(split)]
+    named = _parts(split)
+    parts = [(role, memory_part(name), size) for role, (name, size) in zip(_roles(named), named, strict=True)]
     total = max(split.usable_bytes, split.needed_bytes, 1)
     over = max(0, split.needed_bytes - split.usable_bytes)
     spare = max(0, split.usable_bytes - split.needed_bytes)

@@ -83,9 +83,16 @@ def model_refusal(code: str, params: Mapping[str, Any], fallback: str) -> str:
     sentence = REFUSALS.get(code)
     if sentence is None:
         return fallback
-    words = {"key": "", "low": "", "high": "", "name": "", "kind": "", "model": "", "value": "", "version": ""} | dict(
-        params
-    )
+    words = {
+        "key": "",
+        "low": "",
+        "high": "",
+        "name": "",
+        "kind": "",
+        "model": "",
+        "value": "",
+        "version": "",
+    } | dict(params)
     if code == "config_out_of_range" and not {"low", "high"} <= set(params):
         return fallback
     if code == "unsupported_architecture" and not params.get("kind"):

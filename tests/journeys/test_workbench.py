@@ -117,9 +117,9 @@ def test_choosing_a_quantised_model_chooses_its_stored_format(page: Page, catalo
     page.goto("/workbench/")
     page.get_by_label("Model", exact=True).fill("openai/gpt-oss-120b")
     expect(page.locator("#f-weights option:checked")).to_have_text("as stored (MXFP4)")
-    expect(page.locator(".format-note")).to_have_count(0)
+    expect(page.locator(".noted")).to_have_count(0)
     page.get_by_label("Weights format").select_option("bf16")
-    expect(page.locator(".format-note")).to_contain_text("stored in MXFP4")
+    expect(page.locator(".noted")).to_contain_text("stored in MXFP4")
 
 
 def test_the_chart_is_drawn_under_the_strict_policy(page: Page, catalog: list[Offer]) -> None:
@@ -260,4 +260,25 @@ def test_the_keyboard_reaches_the_answer(page: Page, catalog: list[Offer]) -> No
     expect(page.locator("#main")).to_be_focused()
     page.locator("#f-model").focus()
     page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
     expect(page.get_by_text("Paste a config.json")).to_be_focused()
+
+
+def test_another_kind_of_work_brings_its_own_fields_and_keeps_what_was_typed(
+    page: Page, catalog: list[Offer]
+) -> None:
+    page.goto("/workbench/")
+    page.get_by_label("First token within").fill("3")
+    page.get_by_label("Input, typical").fill("700")
+    expect(page).to_have_url(re.compile("in=700.*ttft=3"))
+    page.get_by_label("Kind of work").select_option("llm_batch")
+    expect(page.get_by_label("Requests in the job")).to_have_value("100000")
+    expect(page.get_by_label("First token within")).to_have_count(0)
+    expect(page.get_by_label("Input, typical")).to_have_value("700")
+    expect(page.locator("#answer h1")).to_contain_text("job in")
+    page.get_by_label("Requests in the job").fill("5000")
+    expect(page).to_have_url(re.compile("kind=llm_batch.*requests=5000"))
+    page.get_by_label("Kind of work").select_option("llm_serving")
+    expect(page.get_by_label("First token within")).to_have_value("3")
+    page.go_back()
+    expect(page.get_by_label("Requests in the job")).to_have_value("5000")
