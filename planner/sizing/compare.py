@@ -24,7 +24,7 @@ from planner.sizing.results import (
     Rejection,
 )
 from planner.sizing.setting import Placed, Refusal, Setting
-from planner.sizing.weighing import Placements, Weighed, rework_of, standing, weigh
+from planner.sizing.weighing import Placements, Weighed, standing, weigh
 from planner.sizing.workload import CommonWorkload
 
 STALE_DAYS = 180
@@ -144,7 +144,7 @@ def bill_of(
         needs=weighed.needs,
         rates=market.rates,
         currency=weighed.currency,
-        rework=rework_of(facts.tier),
+        rework=setting.rework(placement, facts.tier),
     )
     if made is None:
         raise ValueError(f"offer {facts.offer_id} has no exchange rate to {weighed.currency}")

@@ -25,6 +25,8 @@ Limit = Literal[
     "batch_cap",
     "offered_load",
     "prefill",
+    "data_loading",
+    "storage_read",
 ]
 RejectionReason = Literal[
     "support", "memory", "divisibility", "include", "exclude", "region", "provider", "price", "interruption",

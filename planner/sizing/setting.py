@@ -175,6 +175,10 @@ class Setting(ABC, Generic[P]):
         """When the machines run in a month: the schedule's hours, unless the kind knows better."""
         return bill.scheduled(self.workload.schedule)
 
+    def rework(self, placed: P | None, tier: str) -> Decimal:
+        """Share of machine time expected to be done twice on this tier; ``placed`` where bills depend on it."""
+        return bill.rework_fraction() if tier in bill.INTERRUPTIBLE_TIERS else Decimal(0)
+
     def needs(self) -> Needs:
         """What is kept and sent in a month."""
         return Needs(self.workload.storage_gb, self.workload.egress_gb_per_month)

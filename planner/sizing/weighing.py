@@ -74,11 +74,6 @@ class Weighed:
         return int(np.count_nonzero((self.class_ == class_) & (self.reason < 0)))
 
 
-def rework_of(tier: str) -> Decimal:
-    """Share of machine time expected to be done twice on this tier."""
-    return bill.rework_fraction() if tier in bill.INTERRUPTIBLE_TIERS else Decimal(0)
-
-
 def weigh(setting: Setting[Any], placements: Placements) -> Weighed:
     """Filter, bill and classify every offer."""
     workload, market = setting.workload, setting.market
@@ -225,7 +220,7 @@ def _hour_steps(setting: Setting[Any], placements: Placements) -> tuple[Integers
         if by_machine and isinstance(placement, Refusal):
             continue
         run = setting.run(placement) if by_machine else scheduled
-        rework = rework_of(market.tiers[market.tier_index[row]])
+        rework = setting.rework(placement if by_machine else None, market.tiers[market.tier_index[row]])
         found[:, position] = bill.hour_steps(run, market.terms[market.terms_index[row]], rework)
     monthly = market.per_month
     steps = np.where(monthly, bill.HOUR_STEPS, found[0][inverse])
