@@ -38,12 +38,17 @@ ASSUMPTIONS: dict[str, str | Promise] = {
     "prefill_attention_fraction": _("Compute rate reached in prefill attention"),
     "roof_exponent": _("How sharply one limit gives way to the next"),
     "routing_spread": _("Share of each further token that meets new experts"),
+    "expert_read_fraction": _(
+        "Bandwidth reached where every expert is read, as a share of that for one matrix"
+    ),
+    "speculative_acceptance": _("Share of drafted tokens that the model accepts"),
     "step_fixed_s": _("Time per step, fixed"),
     "step_layer_s": _("Time per step and layer"),
     "step_sequence_s": _("Time per step and sequence"),
     "prefill_step_share": _("Share of its prefill that a joining prompt adds to steps"),
     "prefill_half_tokens": _("Prompt length at which prefill reaches half its rate"),
     "hop_s": _("Time per exchange between GPUs"),
+    "hop_growth": _("Growth of the time per exchange with the number of GPUs"),
     "link_fraction": _("Link rate reached"),
     "stage_s": _("Time per pipeline stage"),
     "stage_overlap": _("Overlap of pipeline stages"),

@@ -38,12 +38,14 @@ PRIORS: dict[str, float] = {
     "prefill_attention_fraction": 0.3,
     "roof_exponent": 3.0,
     "routing_spread": 0.8,
+    "expert_read_fraction": 0.97,
     "step_fixed_s": 1.5e-3,
     "step_layer_s": 4e-5,
     "step_sequence_s": 1e-5,
     "prefill_step_share": 0.3,
     "prefill_half_tokens": 64.0,
     "hop_s": 8e-6,
+    "hop_growth": 0.6,
     "link_fraction": 0.6,
     "stage_s": 5e-5,
     "stage_overlap": 0.3,
@@ -73,12 +75,13 @@ FREEDOM: dict[str, float] = {
     "request_fixed_s": 0.8,
     "stage_s": 0.5,
     "synchrony_fraction": 0.5,
+    "expert_read_fraction": 0.02,
 }
 """Standard deviation of ln(base ÷ start) that the pull allows; others ``FREEDOM_BASE``."""
 FREEDOM_BASE = 0.3
 FREEDOM_FACTOR: dict[str, float] = {
     "step_fixed_s": 0.7, "step_layer_s": 0.7, "step_sequence_s": 0.7, "request_fixed_s": 0.7, "hop_s": 0.5,
-    "synchrony_fraction": 0.4, "prefill_step_share": 0.4, "prefill_compute_fraction": 0.25,
+    "synchrony_fraction": 0.4, "expert_read_fraction": 0.3, "prefill_step_share": 0.4, "prefill_compute_fraction": 0.25,
 }  # fmt: skip
 FREEDOM_CLASS = 0.15
 """Standard deviation of ln(factor) of a class."""

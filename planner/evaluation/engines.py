@@ -39,6 +39,9 @@ NAMES: tuple[tuple[str, str], ...] = (
     ("llama.cpp", "llama_cpp"), ("llama-cpp", "llama_cpp"), ("vllm", "vllm"), ("qserve", "tensorrt_llm"),
 )  # fmt: skip
 
+CURRENT = (9000,)
+"""A version beyond all that are known: it falls into the last era."""
+
 COMPILED = ("gpt-fast", "mlc", "exllama")
 """Engines for one stream with compiled kernels. They are not in the product; memory is sized as for llama.cpp."""
 
@@ -75,6 +78,11 @@ def engine(label: str, version: str) -> Engine | None:
     )
     parts = tuple(int(part) for part in number.split(".")) if number else ()
     return Engine(name, number, Software(name, *engine_era(name, parts)), known)
+
+
+def current(name: str) -> Software:
+    """The classes of an engine's current generation."""
+    return Software(name, *engine_era(name, CURRENT))
 
 
 def _number(name: str, label: str, version: str) -> str | None:

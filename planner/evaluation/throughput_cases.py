@@ -14,12 +14,12 @@ from typing import Literal
 from planner import architectures, runtimes
 from planner.evaluation.cards import cards
 from planner.evaluation.datasets import lengths
-from planner.evaluation.engines import Engine, engine
+from planner.evaluation.engines import Engine, current, engine
 from planner.evaluation.rows import options
 from planner.sizing import memory
 from planner.sizing.architecture import Architecture, NotSized
 from planner.sizing.devices import Device, Layout, Link
-from planner.sizing.points import Software, UnknownRate, serving_point
+from planner.sizing.points import UnknownRate, serving_point
 from planner.sizing.runtime import Runtime
 from planner.sizing.serving import UNLIMITED, ServingPoint
 
@@ -39,7 +39,8 @@ FORMATS: dict[str, str] = {
 
 KV_FORMATS = {"fp16": "fp16", "f16": "fp16", "bf16": "bf16", "fp8": "fp8", "int8": "int8", "int4": "q4_0"}
 NARROW_FLOATS = ("fp8", "nvfp4", "mxfp4")
-"""Formats that only engines of mid-2024 and later run: they tell the age of an unstated version."""
+"""Formats that only engines of mid-2024 and later run: a version that is not stated is then taken for the current
+one, as for a user who leaves it alone."""
 TP_DEGREES = (1, 2, 4, 8)
 SXM_WEIGHT = 3.0
 """Published measurements of a card that comes in both forms are mostly of the SXM one."""
@@ -103,7 +104,7 @@ def case(inputs: Mapping[str, str]) -> Case:
     prompt, output, assumed = _lengths(inputs, extra, metric)
     weights, kv = _formats(inputs, extra, arch, devices[0], runs_on.name)
     if runs_on.version is None and weights in NARROW_FLOATS:
-        runs_on = runs_on._replace(software=Software(runs_on.name, f"{runs_on.name}_recent", "recent"))
+        runs_on = runs_on._replace(software=current(runs_on.name))
     runtime = _runtime(runs_on)
     fixed = inputs.get("static_batching") == "1" or inputs.get("arrival") == "burst"
     batch = _number(inputs, "concurrency_or_batch")

@@ -10,6 +10,7 @@ from planner.sizing import kv_cache, weights
 from planner.sizing.architecture import Architecture
 from planner.sizing.constants import PointClasses, device_class, engine_era, link_class
 from planner.sizing.devices import Device, Layout, Link
+from planner.sizing.speculation import Draft
 from planner.sizing.formats import compute_rate
 from planner.sizing.runtime import Runtime, version_key
 from planner.sizing.serving import Load, ServingPoint
@@ -179,6 +180,7 @@ def serving_point(
     load_value: float = 0.0,
     prefix_hit_fraction: float = 0.0,
     attention_dp: int = 1,
+    draft: Draft | None = None,
     eager: bool = False,
     software: Software | None = None,
     guess_rate: bool = False,
@@ -232,5 +234,8 @@ def serving_point(
         prompt_tokens=float(input_tokens) * (1 - prefix_hit_fraction),
         output_tokens=float(output_tokens),
         load=load,
+        attention_dp=attention_dp,
+        drafted=float(draft.tokens) if draft else 0.0,
+        accepted=draft.accepted if draft else 1.0,
         load_value=load_value,
     )

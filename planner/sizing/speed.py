@@ -16,6 +16,9 @@ from planner.sizing.constants import INDEX
 Array = NDArray[np.float64]
 
 BYTES_PER_ACTIVATION = 2.0
+DRAFT_SHARE = 0.05
+"""Of a step's reading and computing, for each drafted token: a head of one decoder layer and the output matrix beside
+32 to 80 layers (EAGLE, arXiv 2401.15077, section 3; DeepSeek-V3, arXiv 2412.19437, section 2.2). Assumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,9 @@ class Replicas:
     """Tokens an exchange carries: 1 for tensor parallelism, where every rank works on all of them."""
     tp: Array
     pp: Array
+    attention_dp: Array
+    drafted: Array
+    """Tokens a draft proposes for each step; 0 without speculative decoding."""
     layers: Array
     hidden: Array
     always_read_bytes: Array
@@ -96,32 +102,48 @@ def experts_touched(replicas: Replicas, tokens: Array) -> Array:
 
 
 def weights_read_bytes(replicas: Replicas, tokens: Array) -> Array:
-    """Weights one rank reads for a step of ``tokens``, all stages: always-read + experts touched."""
-    return replicas.always_read_bytes + replicas.experts_read_bytes * experts_touched(replicas, tokens)
+    """Weights one rank reads for a step of ``tokens``, all stages: always-read + experts touched ÷ their fraction.
+
+    The experts of one token are read like any matrix. The more of them a step touches, the more their kernels widen
+    packed weights tile by tile, each tile for few tokens: the fraction falls from 1 to ``expert_read_fraction`` where
+    every expert is touched. It differs by number format; only formats that several publishers measured have their own.
+    """
+    touched = experts_touched(replicas, tokens)
+    chosen = replicas.experts_per_token
+    spread = np.clip((touched - chosen) / np.maximum(replicas.experts - chosen, 1.0), 0.0, 1.0)
+    fraction = 1.0 - spread * (1.0 - replicas.constant("expert_read_fraction"))
+    return replicas.always_read_bytes + replicas.experts_read_bytes * touched / fraction
 
 
 def all_reduce_s(replicas: Replicas, tokens: Array) -> Array:
-    """Two all-reduces a layer: 2 · layers · (hop · log2 tp + 2 (tp − 1)/tp · tokens · hidden · 2 B ÷ link)."""
+    """Two all-reduces a layer: 2 · layers · (hop · (log2 tp)^growth + 2 (tp − 1)/tp · tokens · hidden · 2 B ÷ link).
+
+    Rings and trees take more hops with more ranks; one-shot reductions over a switch hardly do: growth is fitted.
+    """
     tp = replicas.tp
     size = (
         2.0 * (tp - 1.0) / tp * tokens * replicas.link_tokens_share * replicas.hidden * BYTES_PER_ACTIVATION
     )
     transfer = size / (replicas.link_bytes_per_s * replicas.constant("link_fraction"))
-    return 2.0 * replicas.layers * (replicas.constant("hop_s") * np.log2(tp) + transfer)
+    hops = np.log2(tp) ** replicas.constant("hop_growth")
+    return 2.0 * replicas.layers * (replicas.constant("hop_s") * hops + transfer)
 
 
 def decode_step(replicas: Replicas, batch: Array) -> StepParts:
     """One token for each of ``batch`` sequences: every stage once, for its share of the batch.
 
-    A pipeline of pp stages works on pp micro-batches; a sequence gets its next token after all stages.
+    A pipeline of pp stages works on pp micro-batches; a sequence gets its next token after all stages. Ranks of
+    attention data parallelism prepare only their own sequences. With a draft of k tokens k + 1 are checked at once:
+    computed, sent and routed, over the same keys and values.
     """
     share = np.maximum(batch / replicas.pp, np.minimum(batch, 1.0))
-    weights = weights_read_bytes(replicas, share) / replicas.constant("weight_read_fraction")
+    tokens = share * (1.0 + replicas.drafted)
+    weights = weights_read_bytes(replicas, tokens) / replicas.constant("weight_read_fraction")
     kv = share * replicas.kv_read_bytes / replicas.constant("kv_read_fraction")
     memory = (weights + kv) / replicas.bandwidth_bytes_per_s
     compute_fraction = replicas.constant("decode_compute_fraction")
     compute = (
-        share
+        tokens
         / compute_fraction
         * (
             replicas.linear_flops_per_token / replicas.matrix_flops_per_s
@@ -132,10 +154,11 @@ def decode_step(replicas: Replicas, batch: Array) -> StepParts:
     overhead = (
         replicas.constant("step_fixed_s")
         + replicas.layers * replicas.constant("step_layer_s")
-        + share * replicas.constant("step_sequence_s") * replicas.pp
+        + share * replicas.constant("step_sequence_s") * replicas.pp / replicas.attention_dp
         + (replicas.pp - 1.0) * replicas.constant("stage_s")
+        + replicas.drafted * DRAFT_SHARE * roof
     )
-    return StepParts(memory, compute, roof, all_reduce_s(replicas, share), overhead)
+    return StepParts(memory, compute, roof, all_reduce_s(replicas, tokens), overhead)
 
 
 def prompt_work_s(replicas: Replicas, tokens: Array, sequences: Array) -> Array:

@@ -19,6 +19,7 @@ BUSIEST = 0.98
 MODEL = "counted from the model's tensors"
 LAYOUT = "layout of the replica"
 EXPERTS = "expected distinct experts of a layer for the tokens of one step (docs/methods.md)"
+ACCEPTED = "tokens a step yields: 1 without a draft (docs/methods.md)"
 CHUNKS = "prompt tokens over max_num_batched_tokens, rounded up"
 
 
@@ -49,7 +50,8 @@ class _Speed:
         self.origins: dict[str, Constant] = {constant.name: constant for constant in constants.constants}
         one = np.array([found.batch])
         self.share = float(np.maximum(one / point.pp, np.minimum(one, 1.0))[0])
-        self.weights_read_bytes = float(speed.weights_read_bytes(self.replicas, np.array([self.share]))[0])
+        self.checked = self.share * (1.0 + point.drafted)
+        self.weights_read_bytes = float(speed.weights_read_bytes(self.replicas, np.array([self.checked]))[0])
 
     def constant(self, name: str) -> Term:
         value = float(self.replicas.constant(name)[0])
@@ -60,8 +62,8 @@ class _Speed:
         made = [self._output(replicas)]
         if self.found.tpot_s is not None:
             made += [self._tpot(self.found.tpot_s.value), self._step(), self._memory(), self._compute()]
-            made += [self._link("link_s", self.share, self.found.link_s), self._overhead()]
-            made += [self._weights("weights_read_bytes", self.share, self.weights_read_bytes)]
+            made += [self._link("link_s", self.checked, self.found.link_s), self._overhead()]
+            made += [self._weights("weights_read_bytes", self.checked, self.weights_read_bytes)]
         if self.found.ttft_s is not None:
             made += self._ttft(self.found.ttft_s.value)
         if self.found.tpot_s is not None or self.found.ttft_s is not None:
@@ -72,9 +74,10 @@ class _Speed:
         found = self.found
         return Derivation(
             figure="tpot_s",
-            formula="step_s + (batch - 1) * prompt_share_s / max(output_tokens - 1, 0.001)",
+            formula="step_s / accepted_tokens + (batch - 1) * prompt_share_s / max(output_tokens - 1, 0.001)",
             terms=(
                 Term(symbol="step_s", value=found.step_s, unit="s"),
+                self._plain("accepted_tokens", self.point.accepted, "token", ACCEPTED),
                 self._batch(),
                 Term(symbol="prompt_share_s", value=found.prompt_share_s, unit="s"),
                 self._plain("output_tokens", max(1.0, self.point.output_tokens), "token", "as entered"),
@@ -122,10 +125,11 @@ class _Speed:
         point = self.point
         return Derivation(
             figure="compute_s",
-            formula="sequences / decode_compute_fraction"
+            formula="sequences * (1 + drafted_tokens) / decode_compute_fraction"
             " * (linear_flops / matrix_flops_per_s + attention_flops / attention_flops_per_s)",
             terms=(
                 self._sequences(),
+                *self._draft(),
                 self.constant("decode_compute_fraction"),
                 Term(symbol="linear_flops", value=point.linear_flops_per_token, unit="FLOP", source=MODEL),
                 self._rate("matrix_flops_per_s"),
@@ -159,28 +163,44 @@ class _Speed:
     def _pp(self) -> Term:
         return self._plain("pp", self.point.pp, source=LAYOUT)
 
+    def _draft(self) -> tuple[Term, ...]:
+        return (self._plain("drafted_tokens", self.point.drafted, "token", "as entered"),)
+
     def _overhead(self) -> Derivation:
-        return Derivation(
-            figure="overhead_s",
-            formula="step_fixed_s + layers * step_layer_s + sequences * step_sequence_s * pp + (pp - 1) * stage_s",
-            terms=(
-                self.constant("step_fixed_s"), self._layers(), self.constant("step_layer_s"), self._sequences(),
-                self.constant("step_sequence_s"), self._pp(), self.constant("stage_s"),
-            ),
-            value=self.found.overhead_s,
-            unit="s",
+        formula = (
+            "step_fixed_s + layers * step_layer_s + sequences * step_sequence_s * pp / attention_dp"
+            " + (pp - 1) * stage_s"
+        )
+        terms: tuple[Term, ...] = (
+            self.constant("step_fixed_s"), self._layers(), self.constant("step_layer_s"), self._sequences(),
+            self.constant("step_sequence_s"), self._pp(), self.constant("stage_s"),
+            self._plain("attention_dp", self.point.attention_dp, source=LAYOUT),
         )  # fmt: skip
+        if self.point.drafted:
+            formula += " + drafted_tokens * draft_share * roof_s"
+            roof_s = self.found.step_s - self.found.link_s - self.found.overhead_s
+            terms += (
+                *self._draft(),
+                self._plain(
+                    "draft_share", speed.DRAFT_SHARE, "1", "assumed: one layer and the output matrix"
+                ),
+                self._plain("roof_s", roof_s, "s", "the smooth maximum of memory_s and compute_s"),
+            )
+        return Derivation(
+            figure="overhead_s", formula=formula, terms=terms, value=self.found.overhead_s, unit="s"
+        )
 
     def _link(self, figure: str, tokens: float, value: float) -> Derivation:
         """Two all-reduces a layer; none on one device, where (tp - 1) and hops are 0."""
         point = self.point
         return Derivation(
             figure=figure,
-            formula="2 * layers * (hop_s * hops + 2 * (tp - 1) / tp * tokens * link_tokens_share * hidden"
-            " * value_bytes / (link_bytes_per_s * link_fraction))",
+            formula="2 * layers * (hop_s * log2_tp ** hop_growth + 2 * (tp - 1) / tp * tokens * link_tokens_share"
+            " * hidden * value_bytes / (link_bytes_per_s * link_fraction))",
             terms=(
-                self._layers(), self.constant("hop_s"), self._plain("hops", log2(point.tp), source=LAYOUT),
-                self._plain("tp", point.tp, source=LAYOUT), self._plain("tokens", tokens, "token", BY_LOAD),
+                self._layers(), self.constant("hop_s"), self._plain("log2_tp", log2(point.tp), source=LAYOUT),
+                self.constant("hop_growth"), self._plain("tp", point.tp, source=LAYOUT),
+                self._plain("tokens", tokens, "token", BY_LOAD),
                 self._plain("link_tokens_share", point.link_tokens_share, source=LAYOUT),
                 self._plain("hidden", point.hidden, source=MODEL),
                 self._plain("value_bytes", speed.BYTES_PER_ACTIVATION, "byte", "16-bit activations"),
@@ -197,11 +217,15 @@ class _Speed:
         touched = float(speed.experts_touched(self.replicas, np.array([tokens]))[0])
         return Derivation(
             figure=figure,
-            formula="always_read_bytes + expert_bytes * experts_touched",
+            formula="always_read_bytes + expert_bytes * experts_touched / (1 - (1 - expert_read_fraction)"
+            " * max(experts_touched - experts_chosen, 0) / max(experts - experts_chosen, 1))",
             terms=(
                 self._plain("always_read_bytes", point.always_read_bytes, "byte", MODEL),
                 self._plain("expert_bytes", point.experts_read_bytes, "byte", MODEL),
                 self._plain("experts_touched", touched, "1", EXPERTS),
+                self.constant("expert_read_fraction"),
+                self._plain("experts_chosen", point.experts_per_token, "1", MODEL),
+                self._plain("experts", point.experts, "1", MODEL),
             ),
             value=value,
             unit="byte",
@@ -287,14 +311,19 @@ class _Speed:
         """The work of the request itself, and the queue before it with a derivation of its own."""
         found = self.found
         fixed = self.constant("request_fixed_s")
-        steps = (1.0 - 1.0 / found.batch) * found.step_s * (self.chunks + 0.5)
+        lone = float(speed.decode_step(self.replicas, np.ones(1)).total_s[0])
+        joined = 0.5 * found.step_s + self.chunks * max(found.step_s - lone, 0.0)
+        steps = (1.0 - 1.0 / found.batch) * joined
         queue = self._queue(value - fixed.value - found.prefill_s - steps)
         whole = Derivation(
             figure="ttft_s",
-            formula="request_fixed_s + prefill_s + (1 - 1 / batch) * step_s * (chunks + 0.5) + queue_s",
+            formula="request_fixed_s + prefill_s"
+            " + (1 - 1 / batch) * (step_s / 2 + chunks * max(step_s - lone_step_s, 0)) + queue_s",
             terms=(
                 fixed, self._plain("prefill_s", found.prefill_s, "s"), self._batch(),
-                self._plain("step_s", found.step_s, "s"), self._chunks(), self._plain("queue_s", queue.value, "s"),
+                self._plain("step_s", found.step_s, "s"), self._chunks(),
+                self._plain("lone_step_s", lone, "s", "a decode step of one sequence"),
+                self._plain("queue_s", queue.value, "s"),
             ),
             value=value,
             unit="s",

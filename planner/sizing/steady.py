@@ -58,6 +58,11 @@ class ServingPoint:
     """Tokens to prefill: input less what the prefix cache holds."""
     output_tokens: float
     load: Load
+    attention_dp: int = 1
+    drafted: float = 0.0
+    """Tokens that speculative decoding drafts for each step."""
+    accepted: float = 1.0
+    """Tokens a step yields: 1, or more with a draft (``speculation.accepted``)."""
     load_value: float = 0.0
     """Requests in flight, or requests per second, at this replica."""
     ttft_limit_s: float = UNLIMITED
@@ -97,6 +102,7 @@ class Steady:
         self.chunk_tokens = column("chunk_tokens")
         self.prompt_tokens = column("prompt_tokens")
         self.output_tokens = np.maximum(column("output_tokens"), 1.0)
+        self.accepted = column("accepted")
         self.load_value = column("load_value")
         self.ttft_limit_s = column("ttft_limit_s")
         self.tpot_limit_s = column("tpot_limit_s")
@@ -161,6 +167,11 @@ class Steady:
     @cached_property
     def decode_steps(self) -> Array:
         """Steps after the first token; a trace of one for requests of a single token."""
+        return self.later_tokens / self.accepted
+
+    @cached_property
+    def later_tokens(self) -> Array:
+        """Tokens after the first; a trace of one for requests of a single token."""
         return np.maximum(self.output_tokens - 1.0, LEAST_STEPS)
 
     @cached_property
@@ -189,9 +200,14 @@ class Steady:
         return gain
 
     @cached_property
+    def lone_step_s(self) -> Array:
+        """A decode step of one sequence."""
+        return decode_step(self.replicas, np.ones_like(self.most)).total_s
+
+    @cached_property
     def least_log(self) -> Array:
         """Where the search starts: well below the load of one request at a time."""
-        decode = self.decode_steps * decode_step(self.replicas, np.ones_like(self.most)).total_s
+        decode = self.decode_steps * self.lone_step_s
         logarithms: Array = np.log(LEAST_LOAD * decode / (decode + self.prefill_alone_s))
         return logarithms
 
@@ -200,8 +216,10 @@ class Steady:
 
         A request sees itself and ``others``: all that decode at Poisson arrivals, all but its own share in a
         closed loop. TPOT = step(1 + others) + others · prompt share ÷ (output tokens − 1): while a request
-        gets its tokens, as many prompts are processed as others decode. TTFT = fixed + prefill + the decode
-        steps its chunks share + queue: part of a synchronised start, or M/D/1 for Poisson arrivals.
+        gets its tokens, as many prompts are processed as others decode. TTFT = fixed + prefill + half a step
+        until the engine takes it + what the others add to the step of each of its chunks (their step less that of
+        one sequence: weights are read once for both) + queue: part of a synchronised start, or M/D/1 for Poisson
+        arrivals.
         """
         alone = self.replicas.constant("request_fixed_s") + self.prefill_alone_s
         light = self.decode_steps * decode_step(self.replicas, np.maximum(batch, 1.0)).total_s
@@ -211,9 +229,10 @@ class Steady:
         step = decode_step(self.replicas, seen)
         share = self.prompt_share_s
         decode = self.decode_steps * step.total_s + (seen - 1.0) * share
-        tpot = decode / self.decode_steps
+        tpot = decode / self.later_tokens
         chunks = np.ceil(np.maximum(self.prompt_tokens, 1.0) / self.chunk_tokens)
-        alone = alone + (1.0 - 1.0 / seen) * step.total_s * (chunks + 0.5)
+        joined = 0.5 * step.total_s + chunks * np.maximum(step.total_s - self.lone_step_s, 0.0)
+        alone = alone + (1.0 - 1.0 / seen) * joined
         rate = batch / decode
         used = np.minimum(rate * share, 0.98)
         waiting = share * used / (2.0 * (1.0 - used))
@@ -256,5 +275,5 @@ class Steady:
 
 _WORKED_OUT = (
     "replicas", "prefill_alone_s", "prompt_share_s", "room", "most", "most_together", "top", "decode_steps",
-    "least_log", "gain_of_twice",
+    "later_tokens", "lone_step_s", "least_log", "gain_of_twice",
 )  # fmt: skip

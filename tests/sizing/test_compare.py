@@ -331,7 +331,7 @@ LONG = {
             "batch_cap",
         ),
         (
-            ServingWorkload(request_rate_per_s=30, concurrency=Concurrency(average=8, peak=8),
+            ServingWorkload(request_rate_per_s=34, concurrency=Concurrency(average=8, peak=8),
                             targets=Targets(ttft_s="none", tpot_s="none")), Row("L40S"), "kv_room",
         ),
         (BatchWorkload(request_count=5_000_000), Row("L40S"), "deadline_hours"),

@@ -48,8 +48,9 @@ def test_a_plain_loop_gives_the_same_step_and_load() -> None:
     found = at(p)
     b = found.batch
     touched = 8 * (1 - (1 - 2 / 8) ** (1 + (b - 1) * k["routing_spread"]))
+    read = 1 - (1 - k["expert_read_fraction"]) * (touched - 2) / (8 - 2)
     memory_s = (
-        (p.always_read_bytes + touched * p.experts_read_bytes) / k["weight_read_fraction"]
+        (p.always_read_bytes + touched * p.experts_read_bytes / read) / k["weight_read_fraction"]
         + b * p.kv_read_bytes / k["kv_read_fraction"]
     ) / p.bandwidth_bytes_per_s
     compute_s = (
@@ -62,7 +63,9 @@ def test_a_plain_loop_gives_the_same_step_and_load() -> None:
     )
     n = k["roof_exponent"]
     size = 2 * 3 / 4 * b * p.hidden * 2
-    link_s = 2 * p.layers * (k["hop_s"] * 2 + size / (p.link_bytes_per_s * k["link_fraction"]))
+    link_s = (
+        2 * p.layers * (k["hop_s"] * 2 ** k["hop_growth"] + size / (p.link_bytes_per_s * k["link_fraction"]))
+    )
     overhead_s = k["step_fixed_s"] + p.layers * k["step_layer_s"] + b * k["step_sequence_s"]
     step_s = (memory_s**n + compute_s**n) ** (1 / n) + link_s + overhead_s
     assert found.step_s == pytest.approx(step_s, rel=1e-9)
