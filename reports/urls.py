@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, path, register_converter
 
-from reports import account_views, export_views, note_views, share_views, version_views, views
+from reports import account_views, export_views, note_views, search_views, share_views, version_views, views
 
 
 class SlugConverter:
@@ -21,6 +21,7 @@ app_name = "reports"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("accounts/delete/", account_views.delete_account, name="delete_account"),
+    path("search/", search_views.results, name="search"),
     path("plans/", views.plans, name="plans"),
     path("plans/new/", views.save, name="save"),
     path("plans/draft/export.<str:fmt>", export_views.draft_export, name="draft_export"),

@@ -121,7 +121,8 @@ def _headers(world: World) -> dict[str, Any]:
         "pages": [
             {"path": "/"},
             *({"path": path} for path in ("/workbench/", "/catalog/accelerators/", "/catalog/offers/",
-                                          "/catalog/sources/", "/components/", "/healthz", "/accounts/login/",
+                                          "/catalog/sources/", "/components/", "/search/", "/workbench/model/",
+                                          "/healthz", "/accounts/login/",
                                           "/accounts/signup/", "/api/v1/openapi.json")),
             *({"path": path, "as": "editor", "private": True} for path in private),
             {"path": "/s/{token}/", "as": "link_ok", "private": True, "secret_url": True},

@@ -26,7 +26,7 @@ def public() -> Iterable[Row]:
     """Pages and answers for everybody."""
     for path in (
         "/", "/components/", "/methods/{subject}/", "/workbench/", "/workbench/models/", "/workbench/chart/",
-        "/workbench/model/",
+        "/workbench/model/", "/search/",
         "/workbench/candidate/{offer}/", "/accelerators/{accelerator}/support/", "/reach/",
         "/healthz", "/catalog/accelerators/", "/catalog/accelerators/{accelerator}/", "/catalog/offers/",
         "/catalog/offers/{offer}/", "/catalog/sources/", "/catalog/sources/{source}/", "/api/v1/models",
