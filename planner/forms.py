@@ -10,6 +10,7 @@ import copy
 import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Self
 from urllib.parse import quote, urlencode
 
@@ -27,6 +28,7 @@ from planner.fields import (
     NumberField,
     SheetField,
     TickField,
+    names_of,
     plain_digits,
     ungrouped,
 )
@@ -277,36 +279,37 @@ class WorkbenchForm(forms.Form):
     def query_string(self, *, without: tuple[str, ...] = (), **changes: str | None) -> str:
         """The canonical query: fields in the form's order, defaults left out, changes made (None = default)."""
         pairs: list[tuple[str, str]] = []
-        for name, field in self.fields.items():
-            key = _key(name)
+        for name, key, default, typed in self._state:
             if key in without or name in without:
                 continue
-            default = getattr(field, "default", "")
-            if key in changes:
-                changed = changes[key]
-                text = default if changed is None else changed
-            elif isinstance(field, NamesField):
-                text = ",".join(
-                    dict.fromkeys(
-                        part.strip()
-                        for value in self._typed(key)
-                        for part in value.split(",")
-                        if part.strip()
-                    )
-                )
-                text = text or default
-            elif isinstance(field, TickField):
-                text = "1" if field.clean(self.data.get(key)) else ""
-            else:
-                text = str(self.data.get(key, "") or "").strip()
-                if not text and getattr(field, "blank", None) is None:
-                    text = default
-                if isinstance(field, NumberField) and field.says_default(text):
-                    text = default
+            changed = changes.get(key)
+            text = typed if key not in changes else default if changed is None else changed
             if text != default:
                 pairs.append((key, text))
         pairs += [(key, text) for key, text in self.parked.items() if key not in without]
         return urlencode(pairs, quote_via=quote, safe=",/")
+
+    @cached_property
+    def _state(self) -> list[tuple[str, str, str, str]]:
+        """Of each field: name, key, default and canonical text. A page makes dozens of links from it."""
+        return [
+            (name, _key(name), str(getattr(field, "default", "")), self._canonical(name, field))
+            for name, field in self.fields.items()
+        ]
+
+    def _canonical(self, name: str, field: forms.Field) -> str:
+        key, default = _key(name), str(getattr(field, "default", ""))
+        if isinstance(field, NamesField):
+            names = names_of(self._typed(key))
+            return ",".join(names) or default
+        if isinstance(field, TickField):
+            return "1" if field.clean(self.data.get(key)) else ""
+        text = str(self.data.get(key, "") or "").strip()
+        if not text and getattr(field, "blank", None) is None:
+            return default
+        if isinstance(field, NumberField) and field.says_default(text):
+            return default
+        return text
 
     def _typed(self, key: str) -> list[str]:
         """Every value that was typed under this key."""
@@ -314,8 +317,8 @@ class WorkbenchForm(forms.Form):
 
     def is_changed(self, *names: str) -> bool:
         """Whether any of these fields differs from its default: a folded group with news stands open."""
-        query = QueryDict(self.query_string())
-        return any(_key(name) in query for name in names) or any(name in self.errors for name in names)
+        changed = {name for name, _key_, default, text in self._state if text != default}
+        return any(name in changed or name in self.errors for name in names)
 
 
 def _average_below(peak: str, average: str) -> str:

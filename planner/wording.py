@@ -7,11 +7,12 @@ it is, so that nothing is hidden when the core learns a new one before this file
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from django.utils.functional import Promise
+from django.utils.translation import get_language, ngettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext, pgettext, pgettext_lazy
 
 Text = str | Promise
 
@@ -271,8 +272,14 @@ _TABLES: dict[str, Mapping[str, Text]] = {
 
 def word(table: str, code: Any) -> str:
     """A code of a column or field in words; several codes joined by commas are worded one by one."""
+    return _word(get_language() or "", table, str(code))
+
+
+@lru_cache(maxsize=2048)
+def _word(language: str, table: str, code: str) -> str:
+    """A page says the same few hundred times."""
     words = _TABLES.get(table, {})
-    parts = [part.strip() for part in str(code).split(",")]
+    parts = [part.strip() for part in code.split(",")]
     return listed(str(words.get(part, _bare(part))) for part in parts)
 
 
@@ -350,6 +357,11 @@ FORMATS = {
 
 def layout(replicas: int, gpus_per_replica: int, tp: int) -> str:
     """ "2 replicas × 4 GPUs (TP 4)": what is per replica and what is the whole is said."""
+    return _layout(get_language() or "", replicas, gpus_per_replica, tp)
+
+
+@lru_cache(maxsize=2048)
+def _layout(language: str, replicas: int, gpus_per_replica: int, tp: int) -> str:
     first = ngettext("%(n)d replica", "%(n)d replicas", replicas) % {"n": replicas}
     second = ngettext("%(n)d GPU", "%(n)d GPUs", gpus_per_replica) % {"n": gpus_per_replica}
     split = f" (TP {tp})" if tp > 1 else ""
@@ -357,6 +369,11 @@ def layout(replicas: int, gpus_per_replica: int, tp: int) -> str:
 
 
 def age(days: int) -> str:
+    return _age(get_language() or "", days)
+
+
+@lru_cache(maxsize=1024)
+def _age(language: str, days: int) -> str:
     if days == 0:
         return str(_("price of today"))
     return ngettext("price %(n)d day old", "price %(n)d days old", days) % {"n": days}

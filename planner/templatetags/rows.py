@@ -4,9 +4,10 @@ written here; every text is escaped."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from django import template
-from django.urls import reverse
+from django.urls import get_script_prefix, reverse
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
@@ -17,7 +18,8 @@ from planner.candidate_views import CandidateView
 from planner.columns import Column
 from planner.figures import Cell
 from planner.rejections import RejectedView
-from planner.templatetags.sheet import IN_OFFER, short
+from planner.sizing.quantities import Assumption
+from planner.templatetags.sheet import IN_OFFER, digits, short, source
 
 register = template.Library()
 
@@ -30,7 +32,7 @@ def candidate_row(row: CandidateView, cheapest_offer_id: int | None, query: str,
         '<a href="{there}" hx-get="{there}" hx-target="#{detail}" hx-swap="innerHTML" hx-push-url="false" '
         'data-detail="{detail}" aria-controls="{detail}" aria-expanded="{open}">'
         '<span class="rank">{rank}</span>{name}</a>',
-        there=f"{reverse('planner:candidate', args=[offer.offer_id])}?{query}",
+        there=f"{_detail_address().replace('/0/', f'/{offer.offer_id}/')}?{query}",
         detail=f"detail-{offer.offer_id}",
         open="true" if is_open else "false",
         rank=it.rank,
@@ -51,6 +53,16 @@ def candidate_row(row: CandidateView, cheapest_offer_id: int | None, query: str,
     )
 
 
+@lru_cache(maxsize=8)
+def _prefixed(prefix: str) -> str:
+    return reverse("planner:candidate", args=[0])
+
+
+def _detail_address() -> str:
+    """The address of the detail of offer 0, worked out once for hundreds of rows."""
+    return _prefixed(get_script_prefix())
+
+
 @register.simple_tag
 def cells(found: Iterable[Cell]) -> SafeString:
     """The figures of a row as table cells."""
@@ -63,6 +75,24 @@ def cells(found: Iterable[Cell]) -> SafeString:
 def rejected_rows(rows: Iterable[RejectedView]) -> SafeString:
     """Rejected offers as table rows: which, why, and what would help."""
     return mark_safe("".join(_rejected(row) for row in rows))  # noqa: S308  # nosec B308, B703
+
+
+@register.simple_tag
+def assumption_rows(items: Iterable[Assumption]) -> SafeString:
+    """Assumptions as table rows: what, its value, its range, its source."""
+    return mark_safe("".join(_assumption(item) for item in items))  # noqa: S308  # nosec B308, B703
+
+
+def _assumption(item: Assumption) -> str:
+    name: str = conditional_escape(assumption_words.assumption(item.name))
+    if item.user_set:
+        name += " " + _marked("chip on", _("set by you"))
+    value = conditional_escape(f"{digits(item.value)} {assumption_words.unit(item.unit)}")
+    ends = "" if item.low is None or item.high is None else f"{digits(item.low)}–{digits(item.high)}"
+    return (
+        f'<tr><th scope="row">{name}</th><td class="num">{value}</td><td class="num">{ends}</td>'
+        f'<td class="secondary" lang="en">{source(item.source)}</td></tr>'
+    )
 
 
 def _rejected(row: RejectedView) -> str:
