@@ -190,7 +190,9 @@ WARNINGS: dict[str, Text] = {
     "fraction": _("A slice of a GPU: its share of speed is assumed to equal its share of memory."),
     "rate_wins": _("Both a rate and a concurrency were given: the rate is used."),
     "more_devices_for_speed": _("Fewer GPUs would fit; more are used to reach the latency target."),
-    "kv_offload_not_counted": _("KV offload to host memory is not counted yet."),
+    "kv_offload_not_counted": _(
+        "KV cache in host memory: its room is counted there, the time to bring a prompt back over the bus is not."
+    ),
     "price_stale": _("The price is older than 180 days."),
     "price_floor": _("A marketplace's lowest asking price, not a list price."),
     "price_estimated": _("The source estimates this price."),
@@ -239,6 +241,10 @@ CHANGES: dict[str, Text] = {
     "replicas_minimum": _("at least %(to)s replicas"),
     "maximum_tokens": _("at most %(to)s tokens per request"),
     "tp": _("%(to)s GPUs per replica"),
+    "gpu_memory_utilization": _("gpu_memory_utilization of at most %(to)s"),
+    "offload_layers": _("%(to)s layers computed by the host"),
+    "offload_expert_layers": _("the experts of %(to)s layers computed by the host"),
+    "offload_weights_gib": _("%(to)s GiB of weights per GPU read from host memory"),
     "request_rate_per_s": _("at most %(to)s requests per second"),
 }
 
@@ -416,6 +422,13 @@ RULES: dict[str, Text] = {
     "kv_format_not_on_device": _("%(runtime)s %(version)s has no KV cache in %(kv_format)s on %(device)s"),
     "model_needs_newer_version": _("this model needs %(runtime)s %(needs_version)s or newer"),
     "device_not_supported": _("%(runtime)s %(version)s does not run on %(device)s"),
+    "offload_not_supported": _("%(runtime)s has no such option to keep weights in host memory"),
+    "offload_needs_newer_version": _(
+        "keeping these weights in host memory needs %(runtime)s %(needs_version)s or newer"
+    ),
+    "offload_without_experts": _("this model has no experts that could be kept in host memory"),
+    "host_memory": _("the host would need %(needed_gib)s GiB of memory, it has %(has_gib)s GiB"),
+    "model_needs_older_version": _("%(runtime)s %(version)s does not run this model any more"),
     "unknown_rate": _("no compute rate of %(device)s is known for %(weights_format)s"),
     "not_sized": _("this kind of model cannot be sized there yet"),
     "layers": _("%(layers)s layers do not divide by %(pp)s"),

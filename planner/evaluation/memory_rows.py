@@ -11,7 +11,7 @@ from planner.evaluation.libraries import file_bytes, unpacked_bytes
 from planner.evaluation.memory_cases import MemoryCase, Unsupported, case
 from planner.evaluation.predictions import Prediction, refused
 from planner.evaluation.rows import Row
-from planner.sizing import kv_cache, memory, peaks, weights
+from planner.sizing import kv_cache, memory, offload, peaks, weights
 from planner.sizing.devices import Device
 from planner.sizing.overheads import first_stage_bytes
 from planner.sizing.quantities import GIB, MIB
@@ -146,8 +146,10 @@ def _verdict(one: MemoryCase, runtime: Runtime, device: Device) -> str:
 def _figure(one: MemoryCase, runtime: Runtime, device: Device) -> float:
     metric, need, arch = one.metric, one.need, one.arch
     held = weights.footprint(arch, need.weights_format, one.layout)
+    moved = offload.of(arch, need.weights_format, one.layout, runtime, need.offload)
+    resident = held.resident_bytes - moved.device_bytes
     if metric == "weights_gib_per_gpu":
-        return held.resident_bytes / GIB
+        return resident / GIB
     if one.call is not None:
         return peaks.peak_bytes(arch, need, runtime, one.call) / GIB
     if metric == "weights_gib_total" and one.file_bits is not None:
@@ -189,11 +191,11 @@ def _figure(one: MemoryCase, runtime: Runtime, device: Device) -> float:
         states = whole.fixed_bytes if any(group.by_token for group in whole.layers) else 0
         return (found - states) / GIB
     if metric == "peak_vram_gib" and runtime.preallocates:
-        return (held.resident_bytes + kv.bytes_for(one.request_tokens) + over.activation + over.inside) / GIB
+        return (resident + kv.bytes_for(one.request_tokens) + over.activation + over.inside) / GIB
     if metric == "peak_vram_gib" and runtime.budget == "fraction_of_total" and device.engine_total_bytes:
         # Such an engine takes its share whatever the model needs.
         return (need.utilization or runtime.fraction) * device.engine_total_bytes / GIB
-    room = _room(one, runtime, device, held.resident_bytes, over)
+    room = _room(one, runtime, device, resident, over)
     if room <= 0:
         raise Unsupported(f"room for a cache: the weights of {need.weights_format} leave none")
     if metric in ("available_kv_gib", "kv_size_gib"):

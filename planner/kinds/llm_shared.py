@@ -114,6 +114,34 @@ OPTIONS: dict[str, SheetField] = {
         path=("runtime", "options", "gpu_memory_utilization"),
         help_text=gettext_lazy("Empty: the engine's own default for its version."),
     ),
+    "cpu_layers": NumberField(
+        label=gettext_lazy("Layers on the host"),
+        path=("offload", "layers"),
+        default="0",
+        integer=True,
+        help_text=gettext_lazy("llama.cpp: all layers but --n-gpu-layers."),
+    ),
+    "cpu_experts": NumberField(
+        label=gettext_lazy("Layers with experts on the host"),
+        path=("offload", "expert_layers"),
+        default="0",
+        integer=True,
+        help_text=gettext_lazy("llama.cpp: --n-cpu-moe."),
+    ),
+    "cpu_gib": NumberField(
+        label=gettext_lazy("Weights per GPU in host memory"),
+        path=("offload", "weights_gib"),
+        default="0",
+        unit="GiB",
+        help_text=gettext_lazy("vLLM and SGLang: --cpu-offload-gb."),
+    ),
+    "kv_host": NumberField(
+        label=gettext_lazy("KV cache in host memory"),
+        path=("kv_offload_gib",),
+        default="0",
+        unit="GiB",
+        help_text=gettext_lazy("Room for prompts that come again."),
+    ),
 }
 
 WHAT_RUNS = Group(
@@ -123,6 +151,7 @@ WHAT_RUNS = Group(
         ("runtime", "version"),
         Row(("weights", "kv"), "formats"),
         Fold(gettext_lazy("Engine options, revision"), ("batched", ("seqs", "utilization"), "revision")),
+        Fold(gettext_lazy("Host memory"), (("cpu_layers", "cpu_experts"), ("cpu_gib", "kv_host"))),
     ),
 )
 LENGTH_ROWS: tuple[tuple[str, ...], ...] = (("in_", "in_max", "out", "out_max"),)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, ClassVar
 
-from planner.sizing import bill, fewer, llm_derivations, memory, support
+from planner.sizing import bill, fewer, llm_derivations, memory, memory_derivations, offload, support
 from planner.sizing.architecture import Architecture, active_parameter_count, parameter_count
 from planner.sizing.bill import Run
 from planner.sizing.constants import Constants
@@ -167,9 +167,10 @@ class LlmSetting(Setting[Placement]):
     def assumptions(self, first: Placement | None) -> list[Assumption]:
         workload = self.workload
         device = first.machine.device if first else None
-        listed = list(memory.assumptions(self.runtime, device, Need.of(workload)))
+        listed = list(memory_derivations.assumptions(self.runtime, device, Need.of(workload)))
         if first is not None:
             listed += self.constants.assumptions(first.point.classes)
+            listed += offload.assumptions(first.machine, workload.offload)
         if device is not None and device.engine_total_assumed:
             listed.append(
                 Assumption(

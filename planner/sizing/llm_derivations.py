@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from planner.sizing import memory, speed_derivations
+from planner.sizing import memory, memory_derivations, speed_derivations
 from planner.sizing.options import altered
 from planner.sizing.placing import Loads, Placement
 from planner.sizing.quantities import Derivation, Term
@@ -19,7 +19,7 @@ def derive(setting: LlmSetting, placement: Placement, candidate: Candidate) -> d
     """Memory, speed and the cost of a million tokens, by the name of the figure."""
     held = min(placement.peak.batch, placement.point.batch_cap)
     need = memory.Need.of(setting.workload, concurrency=max(1.0, held))
-    found = memory.derive(
+    found = memory_derivations.derive(
         setting.arch, need, setting.runtime, placement.machine.device, placement.option.layout
     )
     point = placement.point

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from math import floor
+from math import ceil, floor
 from typing import Any
 
-from planner.sizing import kv_cache, memory_ranges, weights
+from planner.sizing import kv_cache, memory_ranges, offload, weights
 from planner.sizing.architecture import Architecture
 from planner.sizing.devices import Device, Layout
 from planner.sizing.drafting import drafting
 from planner.sizing.formats import FORMATS, compute_rate
-from planner.sizing.overheads import HALF_BYTES, Need, Overheads, forward_bytes, mlp_width, overheads
-from planner.sizing.quantities import GIB, Assumption, Derivation, Term
+from planner.sizing.overheads import Need, Overheads, forward_bytes, overheads
+from planner.sizing.quantities import GIB
 from planner.sizing.results import MemorySplit, Verdict
 from planner.sizing.runtime import Runtime
+from planner.sizing.workload import Offload
 
-__all__ = ["Need", "Overheads", "assumptions", "derive", "device_bytes", "forward_bytes", "gib",
-    "longest_context",
-           "overheads", "split", "verdict", "what_would_help"]  # fmt: skip
+__all__ = ["Need", "Overheads", "device_bytes", "forward_bytes", "gib", "longest_context", "overheads", "split",
+           "verdict", "what_would_help", "with_ranges"]  # fmt: skip
 
 
 def device_bytes(device: Device, fraction: float = 1.0) -> int:
@@ -31,12 +32,13 @@ def split(
 ) -> MemorySplit:
     """Bytes on the fullest device of one replica."""
     arch = drafting(arch) if need.drafts else arch
-    held = weights.footprint(arch, need.weights_format, layout)
+    moved = offload.of(arch, need.weights_format, layout, runtime, need.offload)
+    resident = weights.footprint(arch, need.weights_format, layout).resident_bytes - moved.device_bytes
     over = overheads(arch, need, runtime, device, layout)
     kv = kv_cache.footprint(arch, need.kv_format, need.weights_format, layout, runtime, over.batched_tokens)
     total = device_bytes(device, fraction)
     share = need.utilization or runtime.fraction
-    fixed = held.resident_bytes + over.activation + over.inside
+    fixed = resident + over.activation + over.inside
     overcommitted, fraction_maximum = 0, None
     if runtime.budget == "fraction_of_total":
         usable = min(floor(share * total), max(0, total - over.outside))
@@ -50,22 +52,29 @@ def split(
         free = total - over.non_torch - over.context
         static = min(floor(share * max(0, free)), max(0, total - over.activation - over.inside))
         usable = static + over.activation + over.inside
+        fraction_maximum = max(0, floor((total - over.activation - over.inside) / max(1, free) * 100)) / 100
+        if need.utilization is not None:
+            overcommitted = max(0, floor(share * max(0, free)) + over.activation + over.inside - total)
     elif runtime.budget == "fraction_of_free":
         usable = min(total, fixed) + floor(share * max(0, total - fixed))
     else:
         usable = floor(share * total)
     room = max(0, usable - fixed)
-    per_token = kv.bytes_per_token(need.typical_tokens)
-    typical = kv.bytes_for(need.typical_tokens)
-    longest = kv.reserved_bytes_for(need.maximum_tokens)
+    here = 1.0 - moved.kv_fraction
+    per_token = max(1, round(kv.bytes_per_token(need.typical_tokens) * here))
+    typical = max(1, round(kv.bytes_for(need.typical_tokens) * here))
+    longest = max(1, round(kv.reserved_bytes_for(need.maximum_tokens) * here))
+    host = moved.host_bytes + round(need.kv_offload_bytes)
     if runtime.preallocates:
-        kv_needed = round(need.concurrency * kv.bytes_for(need.maximum_tokens))
+        whole = kv.bytes_for(need.maximum_tokens)
+        kv_needed = round(need.concurrency * whole * here)
+        host += round(need.concurrency * whole * moved.kv_fraction) * layout.device_count
     else:
         kv_needed = max(longest, round(need.concurrency * typical))
     return MemorySplit(
         device_bytes=total,
         usable_bytes=usable,
-        weights_bytes=held.resident_bytes,
+        weights_bytes=resident,
         kv_bytes_per_token=per_token,
         kv_room_bytes=room,
         kv_room_tokens=room // per_token,
@@ -79,6 +88,7 @@ def split(
         outside_bytes=over.outside,
         overcommitted_bytes=overcommitted,
         fraction_maximum=fraction_maximum,
+        host_bytes=host,
     )
 
 
@@ -157,7 +167,38 @@ def what_would_help(
         tried("weights_format", name, replace(need, weights_format=name))
         if len(found) > before:
             break
+    for change, value, other in _offloads(arch, need, runtime, device, layout, fraction):
+        tried(change, value, other)
+        if found and found[-1]["change"] == change:
+            found[-1]["host_bytes"] = split(arch, other, runtime, device, layout, fraction).host_bytes
     return tuple(found)
+
+
+def _offloads(
+    arch: Architecture, need: Need, runtime: Runtime, device: Device, layout: Layout, fraction: float
+) -> Iterator[tuple[str, Any, Need]]:
+    """The least that must be kept in host memory for it to fit, by each option that this engine has."""
+    ways: tuple[tuple[str, int], ...] = (
+        ("expert_layers", arch.layer_count), ("layers", arch.layer_count),
+        ("weights_gib", max(0, ceil(weights.footprint(arch, need.weights_format, layout).resident_bytes / GIB))),
+    )  # fmt: skip
+    for name, most in ways:
+        if offload.refusal(runtime, Offload(**{name: 1}), arch) is not None:
+            continue
+
+        def moved(count: int, name: str = name) -> Need:
+            return replace(need, offload=need.offload.model_copy(update={name: count}))
+
+        def fits(count: int, moved: Callable[[int], Need] = moved) -> bool:
+            return verdict(split(arch, moved(count), runtime, device, layout, fraction)) != "does_not_fit"
+
+        if most < 1 or not fits(most):
+            continue
+        low, high = 0, most
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if fits(middle) else (middle, high)
+        yield f"offload_{name}", high, moved(high)
 
 
 def longest_context(
@@ -180,160 +221,6 @@ def longest_context(
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
     return low
-
-
-def derive(
-    arch: Architecture, need: Need, runtime: Runtime, device: Device, layout: Layout, fraction: float = 1.0
-) -> dict[str, Derivation]:
-    """How the figures of the split come about, to be read and evaluated again."""
-    arch, need = (drafting(arch), replace(need, drafts=False)) if need.drafts else (arch, need)
-    found = split(arch, need, runtime, device, layout, fraction)
-    over = overheads(arch, need, runtime, device, layout)
-    kv = kv_cache.footprint(arch, need.kv_format, need.weights_format, layout, runtime, over.batched_tokens)
-    typical, longest = kv.bytes_for(need.typical_tokens), kv.reserved_bytes_for(need.maximum_tokens)
-
-    def term(symbol: str, value: float, unit: str = "byte", source: str | None = None) -> Term:
-        return Term(symbol=symbol, value=value, unit=unit, source=source)
-
-    parts = (
-        term("weights_bytes", found.weights_bytes, source=arch.source),
-        term("activation_bytes", found.activation_bytes, source=runtime.source),
-        term("overhead_bytes", found.overhead_bytes, source=runtime.source),
-    )
-    share = term("memory_fraction", need.utilization or runtime.fraction, "1", runtime.source)
-    device_term = term("device_bytes", found.device_bytes, source=device.source)
-    fixed = "weights_bytes + activation_bytes + overhead_bytes"
-    usable_terms: tuple[Term, ...] = (device_term, share)
-    if runtime.budget == "fraction_of_total":
-        usable = "min(floor(memory_fraction * device_bytes), max(0, device_bytes - outside_bytes))"
-        usable_terms += (term("outside_bytes", over.outside, source=runtime.source),)
-    elif runtime.budget == "static_fraction":
-        usable = (
-            "min(floor(memory_fraction * max(0, device_bytes - engine_bytes)), "
-            "max(0, device_bytes - activation_bytes - overhead_bytes))"
-            " + activation_bytes + overhead_bytes"
-        )
-        usable_terms += (term("engine_bytes", over.non_torch + over.context, source=runtime.source),)
-        usable_terms += parts[1:]
-    elif runtime.budget == "fraction_of_free":
-        usable = f"min(device_bytes, {fixed}) + floor(memory_fraction * max(0, device_bytes - ({fixed})))"
-        usable_terms += parts
-    else:
-        usable = "floor(memory_fraction * device_bytes)"
-    usable_term = term("usable_bytes", found.usable_bytes)
-    room = term("kv_room_bytes", found.kv_room_bytes)
-    if runtime.preallocates:
-        needed_kv = "round(concurrency * longest_request_bytes)"
-        kv_terms: tuple[Term, ...] = (term("longest_request_bytes", kv.bytes_for(need.maximum_tokens)),)
-    else:
-        needed_kv = "max(longest_request_bytes, concurrency * typical_request_bytes)"
-        kv_terms = (term("longest_request_bytes", longest), term("typical_request_bytes", typical))
-    kv_terms += (term("concurrency", need.concurrency, "request"),)
-
-    def derivation(
-        figure: str, formula: str, terms: tuple[Term, ...], value: float, unit: str = "byte"
-    ) -> Derivation:
-        return Derivation(figure=figure, formula=formula, terms=terms, value=value, unit=unit)
-
-    if runtime.preallocates:
-        needed_kv = needed_kv.replace("round(", "(")
-    return {
-        "weights_bytes": weights.derive(arch, need.weights_format, layout),
-        "kv_bytes_per_token": kv_cache.derive(kv, need.typical_tokens),
-        "activation_bytes": _derive_activation(arch, need, runtime, layout, over),
-        "usable_bytes": derivation("usable_bytes", usable, usable_terms, found.usable_bytes),
-        "kv_room_bytes": derivation(
-            "kv_room_bytes", f"max(0, usable_bytes - ({fixed}))", (usable_term, *parts), found.kv_room_bytes
-        ),
-        "kv_room_tokens": derivation(
-            "kv_room_tokens",
-            "floor(kv_room_bytes / kv_bytes_per_token)",
-            (room, term("kv_bytes_per_token", found.kv_bytes_per_token, "byte/token")),
-            found.kv_room_tokens,
-            "token",
-        ),
-        "concurrency_at_typical": derivation(
-            "concurrency_at_typical",
-            "floor(kv_room_bytes / typical_request_bytes)",
-            (room, term("typical_request_bytes", typical)),
-            found.concurrency_at_typical,
-            "request",
-        ),
-        "concurrency_at_maximum": derivation(
-            "concurrency_at_maximum",
-            "floor(kv_room_bytes / longest_request_bytes)",
-            (room, term("longest_request_bytes", longest)),
-            found.concurrency_at_maximum,
-            "request",
-        ),
-        "kv_needed_bytes": derivation("kv_needed_bytes", needed_kv, kv_terms, found.kv_needed_bytes),
-        "needed_bytes": derivation(
-            "needed_bytes",
-            f"{fixed} + kv_needed_bytes",
-            (*parts, term("kv_needed_bytes", found.kv_needed_bytes)),
-            found.needed_bytes,
-        ),
-    }
-
-
-def _derive_activation(
-    arch: Architecture, need: Need, runtime: Runtime, layout: Layout, over: Overheads
-) -> Derivation:
-    width = 4 if need.weights_format == "fp32" else HALF_BYTES
-    values = {
-        "batched_tokens": (over.batched_tokens, "token"),
-        "sequences": (min(over.sequences, over.batched_tokens), "request"),
-        "value_bytes": (width, "byte"),
-        "mlp_width": (mlp_width(arch, layout), "1"),
-        "hidden": (arch.hidden, "1"),
-        "hidden_copies": (runtime.constant("hidden_copies"), "1"),
-        "vocabulary": (arch.vocab, "token"),
-        "logit_bytes": (runtime.constant("logit_bytes"), "byte"),
-        "prompt_value_bytes": (runtime.constant("prompt_value_bytes"), "byte"),
-        "score_positions": (0 if need.flash_attention else arch.heads * need.maximum_tokens, "1"),
-        "base_bytes": (runtime.constant("activation_base_bytes"), "byte"),
-    }
-    return Derivation(
-        figure="activation_bytes",
-        formula=(
-            "max(batched_tokens * value_bytes * (mlp_width + hidden_copies * hidden), "
-            "sequences * vocabulary * logit_bytes + base_bytes, "
-            "batched_tokens * max(vocabulary + 2 * hidden, score_positions) * prompt_value_bytes)"
-        ),
-        terms=tuple(
-            Term(symbol=name, value=value, unit=unit, source=runtime.source)
-            for name, (value, unit) in values.items()
-        ),
-        value=over.activation,
-        unit="byte",
-    )
-
-
-def assumptions(
-    runtime: Runtime, device: Device | None = None, need: Need | None = None
-) -> tuple[Assumption, ...]:
-    """The numbers behind every split with this runtime: its options, the user's where given, and its constants."""
-    given = need or Need()
-    options: list[tuple[str, float | None, float, str]] = [
-        ("memory_fraction", given.utilization, runtime.fraction, "1"),
-    ]
-    if device is not None:
-        default = runtime.device_default(device)
-        options += [
-            ("max_num_batched_tokens", given.batched_tokens, default.batched_tokens, "token"),
-            ("max_num_seqs", given.sequences, default.sequences, "request"),
-        ]
-    listed = [
-        Assumption(
-            name=name,
-            value=usual if own is None else own,
-            unit=unit,
-            source=runtime.source if own is None else "as entered",
-            user_set=own is not None,
-        )
-        for name, own, usual, unit in options
-    ]
-    return (*listed, *runtime.constants.values())
 
 
 def gib(size: float) -> float:

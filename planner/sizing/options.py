@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from math import floor
 from typing import Any
 
-from planner.sizing import divisibility, memory, support
+from planner.sizing import divisibility, memory, offload, support
 from planner.sizing.architecture import Architecture
 from planner.sizing.devices import Layout, Machine
 from planner.sizing.memory import Need
@@ -15,7 +15,7 @@ from planner.sizing.results import MemorySplit, Verdict
 from planner.sizing.runtime import Runtime
 from planner.sizing.serving import ServingPoint
 from planner.sizing.setting import Refusal
-from planner.sizing.workload import BatchWorkload, ServingWorkload
+from planner.sizing.workload import BatchWorkload, Offload, ServingWorkload
 
 _FIELDS = tuple(item.name for item in fields(ServingPoint))
 
@@ -48,12 +48,19 @@ class Desk:
     arch: Architecture
     runtime: Runtime
     need: Need = field(init=False)
-    _tried: dict[tuple[str, float, str, int], Option | MemorySplit] = field(default_factory=dict)
+    _tried: dict[tuple[str, float, str, int, float | None], Option | MemorySplit] = field(
+        default_factory=dict
+    )
     _split_as: dict[int, tuple[Layout, dict[str, Any] | None]] = field(default_factory=dict)
     _lacking: dict[str, dict[str, Any] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.need = Need.of(self.workload)
+
+    @property
+    def offloads(self) -> bool:
+        """Whether weights are kept in host memory."""
+        return self.need.offload != Offload()
 
     def layouts(self, machine: Machine) -> list[tuple[Layout, dict[str, Any] | None]]:
         """Splits within one machine, fewest devices first, each with the rule it breaks.
@@ -75,7 +82,7 @@ class Desk:
         if name not in self._lacking:
             self._lacking[name] = support.refusal(
                 self.runtime, machine.device, self.workload.weights_format, self.workload.kv_format, self.arch
-            )
+            ) or offload.refusal(self.runtime, self.need.offload, self.arch)
         return self._lacking[name]
 
     def options(self, machine: Machine) -> list[Option] | Refusal:
@@ -116,7 +123,9 @@ class Desk:
 
     def _option(self, machine: Machine, layout: Layout) -> Option | MemorySplit:
         """The option of this layout, or only its memory where it does not fit."""
-        key = (machine.device.name, machine.fraction, machine.link, layout.device_count)
+        # What lies in host memory is as fast as the machine's cores.
+        cores = machine.vcpu if self.offloads else None
+        key = (machine.device.name, machine.fraction, machine.link, layout.device_count, cores)
         if key not in self._tried:
             split = memory.split(self.arch, self.need, self.runtime, machine.device, layout)
             verdict = memory.verdict(split)
@@ -147,6 +156,8 @@ class Desk:
             prefix_hit_fraction=workload.prefix_hit_fraction,
             eager=bool(workload.runtime.options.enforce_eager),
         )
+        if self.offloads:
+            point = self._slowed(point, machine, layout)
         # Planned is what is shown as fitting: every request at its full length, whole requests only.
         per_request = float(split.kv_needed_bytes) if self.runtime.preallocates else point.kv_full_bytes
         most = min(point.batch_cap, floor(point.kv_room_bytes / max(per_request, 1.0)))
@@ -156,3 +167,15 @@ class Desk:
             point, batch_cap=float(max(1, most)), kv_prompt_bytes=per_request, kv_full_bytes=per_request
         )
         return Option(layout, split, verdict, planned, point.batch_cap)
+
+    def _slowed(self, point: ServingPoint, machine: Machine, layout: Layout) -> ServingPoint:
+        """The point with weights that lie in host memory counted as the bytes of the device's own memory that are
+        read in the same time: over the bus, or by the cores that replicas of the machine share."""
+        moved = offload.of(self.arch, self.need.weights_format, layout, self.runtime, self.need.offload)
+        replicas = max(1, machine.device_count // layout.device_count)
+        times = offload.slowdown(machine.device, offload.bytes_per_s(machine, moved.way, replicas))
+        return altered(
+            point,
+            always_read_bytes=point.always_read_bytes * (1 + moved.always_fraction * (times - 1)),
+            experts_read_bytes=point.experts_read_bytes * (1 + moved.experts_fraction * (times - 1)),
+        )

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from planner.sizing.architecture import Absent, Architecture, Moe
 from planner.sizing.devices import Device, Layout
+from planner.sizing.quantities import GIB
 from planner.sizing.runtime import Runtime
-from planner.sizing.workload import LlmWorkload
+from planner.sizing.workload import LlmWorkload, Offload
 
 HALF_BYTES = 2
 
@@ -31,6 +32,10 @@ class Need:
     """The engine's context limit, where it is not ``maximum_tokens``."""
     drafts: bool = False
     """Whether the checkpoint's own draft layers are loaded (``drafting``)."""
+    offload: Offload = Offload()
+    """Weights that are kept in host memory."""
+    kv_offload_bytes: float = 0.0
+    """Host memory for cache that was pushed out of the device."""
 
     @staticmethod
     def of(workload: LlmWorkload, concurrency: float = 1) -> Need:
@@ -47,6 +52,8 @@ class Need:
             sequences=options.max_num_seqs,
             utilization=options.gpu_memory_utilization,
             eager=bool(options.enforce_eager),
+            offload=workload.offload,
+            kv_offload_bytes=workload.kv_offload_gib * GIB,
         )
 
 

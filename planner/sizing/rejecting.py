@@ -8,10 +8,11 @@ import numpy as np
 
 from planner.sizing.bill import MINOR_UNITS
 from planner.sizing.offers import Integers
+from planner.sizing.quantities import GIB
 from planner.sizing.ranking import Floats
 from planner.sizing.results import Rejection
 from planner.sizing.setting import Refusal, Setting
-from planner.sizing.weighing import REASONS, Weighed
+from planner.sizing.weighing import REASONS, Weighed, host_bytes
 
 UINT16_VALUES = 2**16
 """Below this many values NumPy sorts small integers by radix, in linear time."""
@@ -97,6 +98,10 @@ def write_rejection(setting: Setting[Any], weighed: Weighed, row: int) -> Reject
                 machine = market.machines[market.machine_index[row]]
                 outcome.what_would_help = setting.what_would_help(outcome, machine)
             would_help = outcome.what_would_help
+    elif reason == "memory":
+        # The devices hold it, the host does not.
+        needed, available = host_bytes(outcome), int(market.ram_bytes[row])
+        detail = {"rule": "host_memory", "needed_gib": needed / GIB, "has_gib": available / GIB}
     elif reason == "price":
         got = int(weighed.total_minor[row]) / MINOR_UNITS[weighed.currency]
         oldest = workload.filters.price_age_days_maximum

@@ -43,10 +43,29 @@ headroom kept free of KV cache, the memory, the engine's cap on sequences, the r
 or (jobs) that every GPU of the one machine works."""
 
 
+class QuoteFacts(Frozen):
+    """What a team was told with a quote of its own; None where it was not asked or not answered."""
+
+    reference: str = ""
+    valid_until: date | None = None
+    expired: bool = False
+    """It was over on the day of the comparison."""
+    note: str = ""
+    survives_restart: str | None = None
+    """"yes" or "no": whether data on local disks are there after a restart; the same for the next two."""
+    survives_host_change: str | None = None
+    survives_contract_end: str | None = None
+    data_location: str | None = None
+    availability: str | None = None
+    startup_minutes: float | None = None
+    answered_on: date | None = None
+
+
 class OfferFacts(Frozen):
     """One rentable machine with its price, as it was read."""
 
     offer_id: int
+    """Below zero for a private offer of a team."""
     provider: str
     provider_name: str
     sku: str
@@ -78,6 +97,8 @@ class OfferFacts(Frozen):
     licence: str | None = None
     tax_included: bool | None = None
     """None where the source does not say."""
+    quote: QuoteFacts | None = None
+    """Of a team's private offer; None for public ones."""
 
 
 class MemorySplit(Frozen):
@@ -108,6 +129,8 @@ class MemorySplit(Frozen):
     to start however little the load needs. Judged by the upper end of what lies outside, which no engine checks."""
     fraction_maximum: float | None = None
     """Of an engine that takes a fraction of the device: the largest that leaves room for what lies outside."""
+    host_bytes: int = 0
+    """Host memory of one replica for weights and cache that were moved there."""
     ranges: dict[str, Estimate] = {}
     """80 % ranges by the field's name, for candidates that are shown: ``weights_bytes``, ``kv_needed_bytes``,
     ``kv_bytes_per_token``, ``activation_bytes``, ``overhead_bytes``, ``needed_bytes``, ``kv_room_bytes``,

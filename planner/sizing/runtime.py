@@ -57,6 +57,8 @@ class Runtime(Frozen):
     preallocates: bool = False
     """Takes the whole context of every sequence up front."""
     graphs_in_budget: bool = False
+    embeds_on_host: bool = False
+    """Looks tokens up in host memory: the embedding is not on the device unless it is the head as well."""
     defaults: tuple[DeviceDefault, ...]
     batched_tokens_cover_length: bool = False
     """The scheduled batch grows to the longest prompt (no chunked prefill)."""

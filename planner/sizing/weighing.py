@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from math import ceil
 from typing import Any, TypeVar
 
 import numpy as np
@@ -95,6 +96,10 @@ def weigh(setting: Setting[Any], placements: Placements) -> Weighed:
         )
         if refused.any():
             reject(name, _of(refused, market.machine_index))
+    on_host = np.array([host_bytes(outcome) for outcome in placements], dtype=np.int64)
+    if on_host.any():
+        # Of equal machines some are sold with less host memory than others.
+        reject("memory", (market.ram_bytes > 0) & (market.ram_bytes < _of(on_host, market.machine_index)))
     _filter_offers(filters, market, reject)
 
     currency = workload.currency
@@ -146,6 +151,13 @@ def weigh(setting: Setting[Any], placements: Placements) -> Weighed:
         needs=needs,
         currency=currency,
     )
+
+
+def host_bytes(outcome: Placed | Refusal) -> int:
+    """Host memory that one machine must have for weights and cache that were moved there."""
+    if isinstance(outcome, Refusal) or not isinstance(outcome.planned, MemorySplit):
+        return 0
+    return outcome.planned.host_bytes * ceil(outcome.replicas / max(1, outcome.machines))
 
 
 def _of(values: NDArray[Scalar], index: Integers) -> NDArray[Scalar]:

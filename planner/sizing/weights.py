@@ -36,6 +36,8 @@ class WeightFootprint:
     """Resident bytes by tensor group; they sum to ``resident_bytes``."""
     resident_parameters: int
     largest_layer_bytes: int
+    lookup_bytes: int = 0
+    """Of the rank: an embedding that is only looked up, as the head is another matrix."""
 
 
 def more_bits_fraction(layer_count: int) -> float:
@@ -87,7 +89,7 @@ def footprint(arch: Architecture, weights_format: str, layout: Layout) -> Weight
     stage_share = ceil(arch.layer_count / layout.pp) / arch.layer_count
     resident: dict[Group, float] = {}
     total = always = flops = parameters = 0.0
-    edge_first = edge_last = 0.0
+    edge_first = edge_last = lookup = 0.0
     for tensor in tensors(arch):
         bits = _bits(tensor, form, experts, fraction, arch)
         held = _padded(rank_elements(tensor, layout), tensor, form, layout)
@@ -104,6 +106,8 @@ def footprint(arch: Architecture, weights_format: str, layout: Layout) -> Weight
                 edge_last += held * copies * bits / 8
         resident[tensor.group] = resident.get(tensor.group, 0.0) + held * copies * bits / 8
         parameters += held * copies
+        if tensor.read == "lookup" and tensor.split == "vocab":
+            lookup += held * copies * bits / 8
         if tensor.read == "always":
             always += held * copies * bits / 8
             if tensor.columns > 1:
@@ -120,6 +124,8 @@ def footprint(arch: Architecture, weights_format: str, layout: Layout) -> Weight
         drop = min(edge_first, edge_last)
         key: Group = "embedding" if edge_first <= edge_last else "head"
         resident[key] = max(0.0, resident.get(key, 0.0) - drop)
+        if key == "embedding":
+            lookup = 0.0
     groups = tuple((name, round(size)) for name, size in resident.items())
     return WeightFootprint(
         total_bytes=round(total),
@@ -133,6 +139,7 @@ def footprint(arch: Architecture, weights_format: str, layout: Layout) -> Weight
         groups=groups,
         resident_parameters=round(parameters),
         largest_layer_bytes=round(total / max(1, arch.layer_count)),
+        lookup_bytes=round(lookup),
     )
 
 

@@ -71,6 +71,17 @@ class RuntimeOptions(Frozen):
     enforce_eager: Annotated[bool, Strict()] | None = None
 
 
+class Offload(Frozen):
+    """Weights that are kept in host memory, by the engine's own option for it."""
+
+    layers: Annotated[Count, Field(ge=0, le=10_000)] = 0
+    """Layers, with their cache, that the host computes (llama.cpp: all but ``--n-gpu-layers``)."""
+    expert_layers: Annotated[Count, Field(ge=0, le=10_000)] = 0
+    """Layers whose routed experts the host computes (llama.cpp: ``--n-cpu-moe``)."""
+    weights_gib: Annotated[Number, Field(ge=0, le=100_000)] = 0
+    """Of each GPU, read over the bus in every step (vLLM and SGLang: ``--cpu-offload-gb``)."""
+
+
 class InputTokens(Frozen):
     """Prompt length of one request, tokens."""
 
@@ -154,6 +165,7 @@ class LlmWorkload(CommonWorkload):
     output_tokens: OutputTokens = OutputTokens()
     prefix_hit_fraction: Annotated[Number, Field(ge=0, lt=1)] = 0.0
     kv_offload_gib: Annotated[Number, Field(ge=0, le=1e6)] = 0
+    offload: Offload = Offload()
 
     @model_validator(mode="after")
     def _typical_within_maximum(self) -> Self:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from planner.sizing import memory, support
+from planner.sizing import memory, memory_derivations, support
 from planner.sizing.devices import Device, Layout
 from planner.sizing.memory import Need, split, verdict
 from planner.sizing.quantities import GIB
@@ -146,7 +146,7 @@ def test_every_derivation_evaluates_to_the_figure_it_explains(name: str, tp: int
     arch, runtime = model(arch_name), engine(name, None)
     need = Need(concurrency=7.0)
     found = split(arch, need, runtime, H100, Layout(tp=tp))
-    derived = memory.derive(arch, need, runtime, H100, Layout(tp=tp))
+    derived = memory_derivations.derive(arch, need, runtime, H100, Layout(tp=tp))
     for figure, derivation in derived.items():
         assert derivation.value == getattr(found, figure)
         assert evaluate(derivation) == pytest.approx(derivation.value, abs=2), figure
@@ -163,7 +163,7 @@ def test_tokens_times_bytes_a_token_are_the_bytes_of_the_room() -> None:
 
 
 def test_assumptions_name_the_engines_defaults_and_what_the_user_set() -> None:
-    own = {one.name: one for one in memory.assumptions(engine(), H100, Need(sequences=64))}
+    own = {one.name: one for one in memory_derivations.assumptions(engine(), H100, Need(sequences=64))}
     assert (own["max_num_seqs"].value, own["max_num_seqs"].user_set) == (64, True)
     assert (own["max_num_batched_tokens"].value, own["max_num_batched_tokens"].user_set) == (8192, False)
     assert own["memory_fraction"].value == 0.9
@@ -190,7 +190,7 @@ def test_what_would_help_names_computed_changes_that_do_fit() -> None:
         weights_formats=support.weights_formats(runtime, H100, arch),
         kv_formats=support.kv_formats(runtime, H100, arch, "bf16"),
     )  # fmt: skip
-    assert {change["change"] for change in found} == {"tp", "weights_format"}
+    assert {change["change"] for change in found} == {"tp", "weights_format", "offload_weights_gib"}
     for change in found:
         assert change["needed_bytes"] <= change["usable_bytes"]
     assert next(change["to"] for change in found if change["change"] == "tp") == 2

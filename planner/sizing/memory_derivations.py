@@ -1,0 +1,204 @@
+"""How the figures of a memory split come about, and the numbers they rest on, as data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planner.sizing import kv_cache, offload, weights
+from planner.sizing.architecture import Architecture
+from planner.sizing.devices import Device, Layout
+from planner.sizing.drafting import drafting
+from planner.sizing.memory import split
+from planner.sizing.overheads import HALF_BYTES, Need, Overheads, mlp_width, overheads
+from planner.sizing.quantities import Assumption, Derivation, Term
+from planner.sizing.runtime import Runtime
+
+
+def derive(
+    arch: Architecture, need: Need, runtime: Runtime, device: Device, layout: Layout, fraction: float = 1.0
+) -> dict[str, Derivation]:
+    """How the figures of the split come about, to be read and evaluated again."""
+    arch, need = (drafting(arch), replace(need, drafts=False)) if need.drafts else (arch, need)
+    found = split(arch, need, runtime, device, layout, fraction)
+    over = overheads(arch, need, runtime, device, layout)
+    kv = kv_cache.footprint(arch, need.kv_format, need.weights_format, layout, runtime, over.batched_tokens)
+    moved = offload.of(arch, need.weights_format, layout, runtime, need.offload)
+    typical, longest = kv.bytes_for(need.typical_tokens), kv.reserved_bytes_for(need.maximum_tokens)
+
+    def term(symbol: str, value: float, unit: str = "byte", source: str | None = None) -> Term:
+        return Term(symbol=symbol, value=value, unit=unit, source=source)
+
+    parts = (
+        term("weights_bytes", found.weights_bytes, source=arch.source),
+        term("activation_bytes", found.activation_bytes, source=runtime.source),
+        term("overhead_bytes", found.overhead_bytes, source=runtime.source),
+    )
+    share = term("memory_fraction", need.utilization or runtime.fraction, "1", runtime.source)
+    device_term = term("device_bytes", found.device_bytes, source=device.source)
+    fixed = "weights_bytes + activation_bytes + overhead_bytes"
+    usable_terms: tuple[Term, ...] = (device_term, share)
+    if runtime.budget == "fraction_of_total":
+        usable = "min(floor(memory_fraction * device_bytes), max(0, device_bytes - outside_bytes))"
+        usable_terms += (term("outside_bytes", over.outside, source=runtime.source),)
+    elif runtime.budget == "static_fraction":
+        usable = (
+            "min(floor(memory_fraction * max(0, device_bytes - engine_bytes)), "
+            "max(0, device_bytes - activation_bytes - overhead_bytes))"
+            " + activation_bytes + overhead_bytes"
+        )
+        usable_terms += (term("engine_bytes", over.non_torch + over.context, source=runtime.source),)
+        usable_terms += parts[1:]
+    elif runtime.budget == "fraction_of_free":
+        usable = f"min(device_bytes, {fixed}) + floor(memory_fraction * max(0, device_bytes - ({fixed})))"
+        usable_terms += parts
+    else:
+        usable = "floor(memory_fraction * device_bytes)"
+    usable_term = term("usable_bytes", found.usable_bytes)
+    room = term("kv_room_bytes", found.kv_room_bytes)
+    if runtime.preallocates:
+        needed_kv = "round(concurrency * longest_request_bytes)"
+        kv_terms: tuple[Term, ...] = (term("longest_request_bytes", kv.bytes_for(need.maximum_tokens)),)
+    else:
+        needed_kv = "max(longest_request_bytes, concurrency * typical_request_bytes)"
+        kv_terms = (term("longest_request_bytes", longest), term("typical_request_bytes", typical))
+    kv_terms += (term("concurrency", need.concurrency, "request"),)
+    here = 1.0 - moved.kv_fraction
+    if moved.kv_fraction:
+        # The cache of layers that the host computes lies with them.
+        on_device = term("device_layers_fraction", here, "1")
+        kv_terms += (on_device,)
+        needed_kv = needed_kv.replace("request_bytes", "request_bytes * device_layers_fraction")
+
+    def derivation(
+        figure: str, formula: str, terms: tuple[Term, ...], value: float, unit: str = "byte"
+    ) -> Derivation:
+        return Derivation(figure=figure, formula=formula, terms=terms, value=value, unit=unit)
+
+    if runtime.preallocates:
+        needed_kv = needed_kv.replace("round(", "(")
+    return {
+        "weights_bytes": _derive_weights(arch, need, layout, moved),
+        "kv_bytes_per_token": _derive_per_token(kv, need, moved),
+        "activation_bytes": _derive_activation(arch, need, runtime, layout, over),
+        "usable_bytes": derivation("usable_bytes", usable, usable_terms, found.usable_bytes),
+        "kv_room_bytes": derivation(
+            "kv_room_bytes", f"max(0, usable_bytes - ({fixed}))", (usable_term, *parts), found.kv_room_bytes
+        ),
+        "kv_room_tokens": derivation(
+            "kv_room_tokens",
+            "floor(kv_room_bytes / kv_bytes_per_token)",
+            (room, term("kv_bytes_per_token", found.kv_bytes_per_token, "byte/token")),
+            found.kv_room_tokens,
+            "token",
+        ),
+        "concurrency_at_typical": derivation(
+            "concurrency_at_typical",
+            "floor(kv_room_bytes / typical_request_bytes)",
+            (room, term("typical_request_bytes", max(1, round(typical * here)))),
+            found.concurrency_at_typical,
+            "request",
+        ),
+        "concurrency_at_maximum": derivation(
+            "concurrency_at_maximum",
+            "floor(kv_room_bytes / longest_request_bytes)",
+            (room, term("longest_request_bytes", max(1, round(longest * here)))),
+            found.concurrency_at_maximum,
+            "request",
+        ),
+        "kv_needed_bytes": derivation("kv_needed_bytes", needed_kv, kv_terms, found.kv_needed_bytes),
+        "needed_bytes": derivation(
+            "needed_bytes",
+            f"{fixed} + kv_needed_bytes",
+            (*parts, term("kv_needed_bytes", found.kv_needed_bytes)),
+            found.needed_bytes,
+        ),
+    }
+
+
+def _derive_weights(arch: Architecture, need: Need, layout: Layout, moved: offload.Offloaded) -> Derivation:
+    found = weights.derive(arch, need.weights_format, layout)
+    if not moved.device_bytes:
+        return found
+    gone = Term(symbol="host_memory_bytes", value=moved.device_bytes, unit="byte", source=arch.source)
+    return found.model_copy(
+        update={
+            "formula": f"{found.formula} - host_memory_bytes",
+            "terms": (*found.terms, gone),
+            "value": found.value - moved.device_bytes,
+        }
+    )
+
+
+def _derive_per_token(kv: kv_cache.KvFootprint, need: Need, moved: offload.Offloaded) -> Derivation:
+    found = kv_cache.derive(kv, need.typical_tokens)
+    if not moved.kv_fraction:
+        return found
+    here = Term(symbol="device_layers_fraction", value=1.0 - moved.kv_fraction, unit="1")
+    value = max(1, round(found.value * here.value))
+    return found.model_copy(
+        update={
+            "formula": f"floor(({found.formula}) * device_layers_fraction + 0.5)",
+            "terms": (*found.terms, here),
+            "value": value,
+        }
+    )
+
+
+def _derive_activation(
+    arch: Architecture, need: Need, runtime: Runtime, layout: Layout, over: Overheads
+) -> Derivation:
+    width = 4 if need.weights_format == "fp32" else HALF_BYTES
+    values = {
+        "batched_tokens": (over.batched_tokens, "token"),
+        "sequences": (min(over.sequences, over.batched_tokens), "request"),
+        "value_bytes": (width, "byte"),
+        "mlp_width": (mlp_width(arch, layout), "1"),
+        "hidden": (arch.hidden, "1"),
+        "hidden_copies": (runtime.constant("hidden_copies"), "1"),
+        "vocabulary": (arch.vocab, "token"),
+        "logit_bytes": (runtime.constant("logit_bytes"), "byte"),
+        "prompt_value_bytes": (runtime.constant("prompt_value_bytes"), "byte"),
+        "score_positions": (0 if need.flash_attention else arch.heads * need.maximum_tokens, "1"),
+        "base_bytes": (runtime.constant("activation_base_bytes"), "byte"),
+    }
+    return Derivation(
+        figure="activation_bytes",
+        formula=(
+            "max(batched_tokens * value_bytes * (mlp_width + hidden_copies * hidden), "
+            "sequences * vocabulary * logit_bytes + base_bytes, "
+            "batched_tokens * max(vocabulary + 2 * hidden, score_positions) * prompt_value_bytes)"
+        ),
+        terms=tuple(
+            Term(symbol=name, value=value, unit=unit, source=runtime.source)
+            for name, (value, unit) in values.items()
+        ),
+        value=over.activation,
+        unit="byte",
+    )
+
+
+def assumptions(
+    runtime: Runtime, device: Device | None = None, need: Need | None = None
+) -> tuple[Assumption, ...]:
+    """The numbers behind every split with this runtime: its options, the user's where given, and its constants."""
+    given = need or Need()
+    options: list[tuple[str, float | None, float, str]] = [
+        ("memory_fraction", given.utilization, runtime.fraction, "1"),
+    ]
+    if device is not None:
+        default = runtime.device_default(device)
+        options += [
+            ("max_num_batched_tokens", given.batched_tokens, default.batched_tokens, "token"),
+            ("max_num_seqs", given.sequences, default.sequences, "request"),
+        ]
+    listed = [
+        Assumption(
+            name=name,
+            value=usual if own is None else own,
+            unit=unit,
+            source=runtime.source if own is None else "as entered",
+            user_set=own is not None,
+        )
+        for name, own, usual, unit in options
+    ]
+    return (*listed, *runtime.constants.values())
