@@ -98,6 +98,7 @@ def predict_training_rows(
         except (Unsupported, NoRate) as reason:
             found.append(refused(str(reason), one.regime))
             continue
-        low, high = chosen.range_of(one.regime)
+        known = None if one.metric == MEMORY_METRIC else classes_of(one)
+        low, high = chosen.range_of(one.regime, known)
         found.append(Prediction(value, value * low, value * high, "ok", None, one.regime))
     return found

@@ -11,6 +11,8 @@ from planner.sizing.devices import Device
 from planner.sizing.quantities import Assumption, Frozen
 from planner.sizing.training.job import Job
 
+UNFAMILIAR = 1.5
+"""How much wider, in logarithms, a range is on a generation of devices that fewer than two publishers measured."""
 Axis = Literal["software", "device", "precision", "build"]
 AXES: tuple[Axis, ...] = ("software", "device", "precision", "build")
 
@@ -150,10 +152,17 @@ class TrainingConstants(Frozen):
             self._resolved[found] = known
         return known
 
-    def range_of(self, regime: str) -> tuple[float, float]:
-        """The 80 % range of a regime as factors; 0.5–2 where none is known."""
+    def familiar(self, found: Classes) -> bool:
+        """Whether at least two publishers measured this generation of devices."""
+        return any(found.device in item.by.get("device", {}) for item in self.constants)
+
+    def range_of(self, regime: str, found: Classes | None = None) -> tuple[float, float]:
+        """The 80 % range of a regime as factors; 0.5–2 where none is known, and wider on devices few measured."""
         spread = self.spreads.get(regime)
-        return (0.5, 2.0) if spread is None else (spread.low, spread.high)
+        low, high = (0.5, 2.0) if spread is None else (spread.low, spread.high)
+        if found is None or self.familiar(found):
+            return low, high
+        return low**UNFAMILIAR, high**UNFAMILIAR
 
     def assumptions(self, found: Classes, names: tuple[str, ...]) -> tuple[Assumption, ...]:
         """The named constants as they act on one job, each with where it comes from."""

@@ -21,6 +21,8 @@ NODE_BYTES_PER_S = {
 """Network of one GPU of a usual training cluster, one direction: a share of 100 Gb/s a node on V100 (four adapters
 of EDR), 200 Gb/s a GPU on A100, 400 on H100 and later (NVIDIA DGX and HGX reference architectures)."""
 NODE_DEFAULT_BYTES_PER_S = 12.5e9
+PLAIN_NODE_BYTES_PER_S = 3.1e9
+"""25 Gb/s Ethernet: of machines whose GPUs have no links of their own, which are seldom built into clusters."""
 PCIE_DEFAULT_BYTES_PER_S = 32e9
 
 
@@ -42,10 +44,12 @@ def fabric(
     """
     if device.link in ("nvlink", "nvswitch", "infinity_fabric") and device.link_bytes_per_s:
         inside = device.link_bytes_per_s / 2
+        generation = device.architecture.lower().split()[0]
+        usual = NODE_BYTES_PER_S.get(generation, NODE_DEFAULT_BYTES_PER_S)
     else:
         inside = (device.pcie_bytes_per_s or PCIE_DEFAULT_BYTES_PER_S * 2) / 2
-    generation = device.architecture.lower().split()[0]
-    between = node_bytes_per_s or NODE_BYTES_PER_S.get(generation, NODE_DEFAULT_BYTES_PER_S)
+        usual = PLAIN_NODE_BYTES_PER_S
+    between = node_bytes_per_s or usual
     domain = max(gpus_per_node, NVLINK_DOMAIN.get(device.name.split("-")[0], 0))
     return Fabric(inside, min(inside, between), domain)
 

@@ -1,0 +1,128 @@
+"""The host beside the accelerators: cores, memory, and the path data takes to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from planner.sizing.quantities import Frozen
+
+OS_BYTES = 4 * 10**9
+RAM_HEADROOM_FRACTION = 0.2
+PREFETCHED_BATCHES = 2
+"""A PyTorch worker prepares two batches ahead (prefetch_factor, PyTorch data-loading tutorial); they lie in shared
+memory."""
+CORES_PER_GPU_SERVING = 2
+Stage = Literal["read", "decode", "transform", "collate", "copy"]
+
+
+class DataStage(Frozen):
+    """One stage of the path: seconds of one core for one sample, and how much of it cores can share."""
+
+    name: Stage
+    sample_s: float
+    parallel_fraction: float
+
+
+class DataPath(Frozen):
+    """How a sample gets from storage into a device. ``read_bytes_per_s`` is what storage gives to this machine."""
+
+    sample_bytes: float
+    stages: tuple[DataStage, ...]
+    read_bytes_per_s: float
+    copy_bytes_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class PathRate:
+    """Samples a second each part of the path bears, and the part that bears least."""
+
+    storage_per_s: float
+    cores_per_s: float
+    copy_per_s: float
+    slowest: Literal["storage_read", "data_loading", "copy"]
+
+    @property
+    def samples_per_s(self) -> float:
+        return min(self.storage_per_s, self.cores_per_s, self.copy_per_s)
+
+
+def stage_seconds(stage: DataStage, cores: float) -> float:
+    """Seconds of one sample in a stage on ``cores`` cores (Amdahl 1967): s × (1 − p + p ÷ cores).
+
+    >>> stage_seconds(DataStage(name="decode", sample_s=0.01, parallel_fraction=0.9), 1e9)
+    0.001
+    """
+    return round(stage.sample_s * (1 - stage.parallel_fraction + stage.parallel_fraction / cores), 12)
+
+
+def path_rate(path: DataPath, cores: float) -> PathRate:
+    """What the path bears with so many cores. Storage, cores and the copy work side by side: the slowest decides.
+
+    Cores: 1 ÷ Σ of the stages' seconds, so that more of them help only their parallel share.
+    """
+    storage = path.read_bytes_per_s / path.sample_bytes
+    seconds = sum(stage_seconds(stage, max(cores, 1.0)) for stage in path.stages)
+    work = 1.0 / seconds if seconds > 0 else float("inf")
+    copy = path.copy_bytes_per_s / path.sample_bytes
+    rates: tuple[tuple[float, Literal["storage_read", "data_loading", "copy"]], ...] = (
+        (storage, "storage_read"), (work, "data_loading"), (copy, "copy"),
+    )  # fmt: skip
+    return PathRate(storage, work, copy, min(rates)[1])
+
+
+def cores_for(path: DataPath, samples_per_s: float) -> float | None:
+    """Cores that keep up with this rate; None where no number of cores does.
+
+    serial + parallel ÷ cores = 1 ÷ rate, so cores = parallel ÷ (1 ÷ rate − serial).
+    """
+    serial = sum(stage.sample_s * (1 - stage.parallel_fraction) for stage in path.stages)
+    parallel = sum(stage.sample_s * stage.parallel_fraction for stage in path.stages)
+    left = 1.0 / samples_per_s - serial
+    if parallel == 0 and left >= 0:
+        return 1.0
+    return None if left <= 0 else max(1.0, parallel / left)
+
+
+class HostNeed(Frozen):
+    """Cores and memory of the host of one machine, by what they are for. Bytes."""
+
+    cores: float | None
+    """None: no number of cores is enough."""
+    loading_bytes: int
+    """One copy of the weights on their way to the devices."""
+    workers_bytes: int
+    shared_memory_bytes: int
+    page_cache_bytes: int
+    """Of data that is read again, as far as it is worth keeping; not required."""
+    offloaded_bytes: int
+    system_bytes: int
+    headroom_bytes: int
+
+    @property
+    def ram_bytes(self) -> int:
+        """Memory without which the work fails: everything but the page cache."""
+        return (
+            self.loading_bytes + self.workers_bytes + self.shared_memory_bytes + self.offloaded_bytes
+            + self.system_bytes + self.headroom_bytes
+        )  # fmt: skip
+
+
+def host_need(
+    *, cores: float | None, weights_bytes: float, workers: int, worker_bytes: float, batch_bytes: float,
+    offloaded_bytes: float = 0.0, dataset_bytes: float = 0.0,
+) -> HostNeed:  # fmt: skip
+    """What a host needs: loading, workers × memory, shared memory of prefetched batches, offloaded state, a system,
+    and a fifth of all on top. The page cache is named beside it, since it is given up when memory is short."""
+    shared = workers * PREFETCHED_BATCHES * batch_bytes
+    plain = weights_bytes + workers * worker_bytes + shared + offloaded_bytes + OS_BYTES
+    return HostNeed(
+        cores=cores,
+        loading_bytes=round(weights_bytes),
+        workers_bytes=round(workers * worker_bytes),
+        shared_memory_bytes=round(shared),
+        page_cache_bytes=round(dataset_bytes),
+        offloaded_bytes=round(offloaded_bytes),
+        system_bytes=OS_BYTES,
+        headroom_bytes=round(plain * RAM_HEADROOM_FRACTION),
+    )
