@@ -31,6 +31,8 @@ class PriceFilter(Schema):
     accelerator: Word = ""
     tier: Literal["", "on_demand", "spot", "reserved", "community"] = ""
     comparable: bool | None = None
+    without_gpu: bool = True
+    """Whether machines without GPUs are among them."""
     limit: Annotated[int, Field(ge=1, le=PAGE_MAXIMUM)] = 500
     after: Annotated[int, Field(ge=0, le=2**62)] = 0
     """Offers with a higher id: where the page before ended."""
@@ -43,6 +45,8 @@ class PriceFilter(Schema):
         offers = offers.filter(**{name: value for name, value in columns.items() if value})
         if self.comparable is not None:
             offers = offers.comparable() if self.comparable else offers.exclude(not_comparable="")
+        if not self.without_gpu:
+            offers = offers.with_accelerator()
         return offers.filter(pk__gt=self.after)
 
 

@@ -7,20 +7,36 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from typing import NamedTuple
 
-from catalog.models import Price
+from catalog.models import offer_key
 from catalog.sources import Source
-from catalog.sources.quotes import Page, Quote, Refused, SourceFailure
+from catalog.sources.quotes import Page, Quote, Rate, Refused, SourceFailure
 
-Key = tuple[str, str, str, str]
+Key = str
+"""An offer's key."""
 
-FALL_MAXIMUM = 0.10
-"""A run with fewer prices than this share below the last good one is held."""
 MOVE_MAXIMUM = {"spot": Decimal(5)}
 MOVE_MAXIMUM_ELSE = Decimal(2)
 """A price that moved by more than this factor is kept back; many of them hold the run."""
 ODD_SHARE_MAXIMUM = 0.01
 """Of all rows, as many may be broken, and of all prices as many may have moved too far."""
+RATE_MOVE_MAXIMUM = Decimal("1.25")
+"""No currency that is followed here moved so far between two runs."""
+
+
+class InForce(NamedTuple):
+    """The price that holds until the run is taken."""
+
+    amount: Decimal
+    currency: str
+    unit: str
+
+
+def key_of(source: Source, quote: Quote) -> Key:
+    count = quote.gpu_count if quote.sold_per_gpu else None
+    provider = quote.provider or source.provider
+    return offer_key(provider, quote.sku, quote.region, quote.tier, quote.tier_detail, count)
 
 
 @dataclass
@@ -29,13 +45,14 @@ class Reading:
 
     quotes: dict[Key, Quote] = field(default_factory=dict)
     contradictory: set[Key] = field(default_factory=set)
+    rates: dict[str, Rate] = field(default_factory=dict)
     refused: Counter[str] = field(default_factory=Counter)
     item_count: int = 0
     broken_count: int = 0
 
     @property
     def listed_count(self) -> int:
-        return len(self.quotes) + len(self.contradictory)
+        return len(self.quotes) + len(self.contradictory) + len(self.rates)
 
 
 @dataclass(frozen=True)
@@ -56,12 +73,16 @@ def read_pages(source: Source, pages: Iterable[Page], on: date) -> Reading:
             reading.refused[one.reason] += 1
             reading.broken_count += one.broken
             continue
-        other = reading.quotes.get(one.key)
+        if isinstance(one, Rate):
+            reading.rates[one.currency] = one
+            continue
+        key = key_of(source, one)
+        other = reading.quotes.get(key)
         if other is None or _begins(other) < _begins(one):
-            reading.quotes[one.key] = one
-            reading.contradictory.discard(one.key)
+            reading.quotes[key] = one
+            reading.contradictory.discard(key)
         elif other.amount != one.amount and _begins(other) == _begins(one):
-            reading.contradictory.add(one.key)
+            reading.contradictory.add(key)
     for key in reading.contradictory:
         del reading.quotes[key]
     reading.refused["contradictory"] += len(reading.contradictory)
@@ -72,15 +93,28 @@ def _begins(quote: Quote) -> date:
     return quote.effective_from or date.min
 
 
-def judge(reading: Reading, in_force: Mapping[Key, Price], last_good_count: int | None) -> Judgement:
+def judge(
+    source: Source,
+    reading: Reading,
+    in_force: Mapping[Key, InForce],
+    last_good_count: int | None,
+    rates: Mapping[str, Decimal],
+) -> Judgement:
     """Take, keep back or hold; raises ``SourceFailure`` where there is nothing to hold."""
     listed, broken = reading.listed_count, reading.broken_count
-    if not reading.quotes:
+    if not reading.quotes and not reading.rates:
         raise SourceFailure("no_prices", f"{reading.item_count} rows read")
     if broken > ODD_SHARE_MAXIMUM * (listed + broken):
         raise SourceFailure("broken_rows", f"{broken} of {listed + broken}")
-    if last_good_count is not None and listed < (1 - FALL_MAXIMUM) * last_good_count:
+    if last_good_count is not None and listed < (1 - source.fall_maximum) * last_good_count:
         return Judgement("fewer_prices", f"{listed} after {last_good_count}")
+    jumped = [
+        currency
+        for currency, rate in reading.rates.items()
+        if currency in rates and _factor(rate.per_usd, rates[currency]) > RATE_MOVE_MAXIMUM
+    ]
+    if jumped:
+        return Judgement("rates_moved", ", ".join(sorted(jumped))[:200])
     compared = [key for key, quote in reading.quotes.items() if _comparable(quote, in_force.get(key))]
     moved = frozenset(key for key in compared if _moved_too_far(reading.quotes[key], in_force[key]))
     if len(moved) > ODD_SHARE_MAXIMUM * len(compared):
@@ -88,10 +122,13 @@ def judge(reading: Reading, in_force: Mapping[Key, Price], last_good_count: int 
     return Judgement(kept_back=moved)
 
 
-def _comparable(quote: Quote, price: Price | None) -> bool:
+def _comparable(quote: Quote, price: InForce | None) -> bool:
     return price is not None and (price.currency, price.unit) == (quote.currency, quote.unit)
 
 
-def _moved_too_far(quote: Quote, price: Price) -> bool:
-    factor = max(quote.amount / price.amount, price.amount / quote.amount)
-    return factor > MOVE_MAXIMUM.get(quote.tier, MOVE_MAXIMUM_ELSE)
+def _factor(one: Decimal, other: Decimal) -> Decimal:
+    return max(one / other, other / one)
+
+
+def _moved_too_far(quote: Quote, price: InForce) -> bool:
+    return _factor(quote.amount, price.amount) > MOVE_MAXIMUM.get(quote.tier, MOVE_MAXIMUM_ELSE)

@@ -227,7 +227,7 @@ def source_row(source: Source, at: datetime) -> dict[str, Any]:
         "age_hours": None
         if good is None or good.finished_at is None
         else int((at - good.finished_at).total_seconds() // 3600),
-        "offers": Offer.objects.filter(provider=source.provider).current().count(),
+        "offers": Offer.objects.filter(provider__in=source.all_providers).current().count(),
     }
 
 

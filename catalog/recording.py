@@ -100,6 +100,15 @@ class Recorded:
     prices_older: int = 0
     touched_ids: set[int] = field(default_factory=set)
 
+    def add(self, other: Recorded) -> None:
+        """Count in what came of another part of the same set."""
+        for name in (
+            "offers_added", "offers_corrected", "prices_added", "prices_changed", "prices_confirmed",
+            "prices_older",
+        ):  # fmt: skip
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.touched_ids |= other.touched_ids
+
     @property
     def anything(self) -> bool:
         return bool(self.offers_added or self.offers_corrected or self.prices_added or self.prices_confirmed)

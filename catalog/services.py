@@ -12,22 +12,14 @@ from django.db import transaction
 
 from accounts.models import User
 from catalog import runs
-from catalog.judging import Judgement, Key, Reading, judge, read_pages
-from catalog.models import (
-    CatalogVersion,
-    KeptBack,
-    Offer,
-    Price,
-    Refresh,
-    RefreshDecision,
-    RefreshStatus,
-    offer_key,
-)
-from catalog.recording import OFFER_FIELDS, Observation, record, rounded
+from catalog.judging import Reading, judge, read_pages
+from catalog.models import CatalogVersion, ExchangeRate, KeptBack, Refresh, RefreshDecision, RefreshStatus
+from catalog.recording import OFFER_FIELDS, Observation, record
 from catalog.seed_loading import SeedReport, load_seeds
 from catalog.sources import SOURCES, Source
 from catalog.sources.fetching import Limits, open_client
-from catalog.sources.quotes import Quote, SourceFailure
+from catalog.sources.quotes import SourceFailure
+from catalog.swapping import in_force, note, swap
 
 __all__ = [
     "SeedReport",
@@ -40,9 +32,6 @@ __all__ = [
 ]
 
 log = structlog.get_logger(__name__)
-
-SEED_COVER_MINIMUM = 0.90
-"""A run that lists this share of the shipped offers is complete enough to tell which of them are gone."""
 
 
 class UnknownSource(Exception):
@@ -116,9 +105,9 @@ def decide(run: Refresh, action: str, user: User, at: datetime) -> Refresh:
             raise SourceFailure("newer_run_exists")
         source = _source(held.source)
         reading = read_pages(source, runs.kept_pages(held), held.started_at.date())
-        if not reading.quotes:
+        if not reading.listed_count:
             raise SourceFailure("pages_forgotten")
-        _swap(source, held, reading, kept_back=frozenset(), at=at)
+        swap(source, held, reading, kept_back=frozenset(), at=at)
         return held
 
 
@@ -140,63 +129,15 @@ def _judge_and_swap(source: Source, run: Refresh, reading: Reading, now: runs.Cl
     last_good = (
         Refresh.objects.good().filter(source=source.name).values_list("quote_count", flat=True).first()
     )
-    judgement = judge(reading, _in_force(source), last_good)
+    rates = {currency: rate.per_usd for currency, rate in ExchangeRate.latest(run.started_at.date()).items()}
+    judgement = judge(source, reading, in_force(source), last_good, rates)
     with transaction.atomic():
         row = runs.locked(run)
         if judgement.reason:
-            _note(row, reading, RefreshStatus.HELD, now(), judgement)
+            note(row, reading, RefreshStatus.HELD, now(), judgement)
         else:
-            _swap(source, row, reading, kept_back=judgement.kept_back, at=now())
+            swap(source, row, reading, kept_back=judgement.kept_back, at=now())
     runs.forget_pages(source.name)
-
-
-def _in_force(source: Source) -> dict[Key, Price]:
-    here = (
-        Offer.objects.filter(provider=source.provider)
-        .with_accelerator()
-        .current()
-        .select_related("current_price")
-    )
-    return {
-        (offer.sku, offer.region, offer.tier, offer.tier_detail): offer.current_price
-        for offer in here
-        if offer.current_price is not None
-    }
-
-
-def _swap(source: Source, run: Refresh, reading: Reading, *, kept_back: frozenset[Key], at: datetime) -> None:
-    """Append what changed, say what is gone, close the run: all of it or nothing. Inside a transaction."""
-    taken = [quote for key, quote in reading.quotes.items() if key not in kept_back]
-    observations = [_observation(source, quote, run) for quote in taken]
-    done = record([one for one in observations if one.amount > 0], at, run)
-    reading.refused["moved_too_far"] += len(kept_back)
-    still_listed = [offer_key(source.provider, *key) for key in kept_back | reading.contradictory]
-    Offer.objects.filter(key__in=still_listed).update(confirmed_by=run)
-    _keep_back(source, run, [reading.quotes[key] for key in kept_back])
-    run.added_count = done.offers_added
-    run.changed_count = done.prices_changed
-    run.gone_count = _mark_gone(source, run, at)
-    _note(run, reading, RefreshStatus.SUCCEEDED, at, Judgement())
-    if done.anything or run.gone_count:
-        CatalogVersion.bump(at)
-
-
-def _keep_back(source: Source, run: Refresh, quotes: list[Quote]) -> None:
-    """Remember prices that wait for a person; those of earlier runs that nobody decided on are forgotten."""
-    KeptBack.objects.open().filter(refresh__source=source.name).delete()
-    keys = {offer_key(source.provider, *quote.key): quote for quote in quotes}
-    KeptBack.objects.bulk_create(
-        KeptBack(
-            offer=offer,
-            refresh=run,
-            amount=rounded(keys[offer.key].amount),
-            currency=keys[offer.key].currency,
-            unit=keys[offer.key].unit,
-            effective_from=keys[offer.key].effective_from,
-            observed_on=run.started_at.date(),
-        )
-        for offer in Offer.objects.filter(key__in=list(keys))
-    )
 
 
 def take_kept_back(held: KeptBack, user: User, at: datetime) -> None:
@@ -227,50 +168,4 @@ def _observation_of(held: KeptBack) -> Observation:
         observed_on=held.observed_on,
         effective_from=held.effective_from,
         source=_source(held.refresh.source).title,
-    )
-
-
-def _mark_gone(source: Source, run: Refresh, at: datetime) -> int:
-    """Offers that earlier runs listed and this one does not; shipped ones too if it covers most of them."""
-    here = Offer.objects.filter(provider=source.provider, gone_since__isnull=True).with_accelerator()
-    gone = here.filter(confirmed_by__source=source.name).exclude(confirmed_by=run).update(gone_since=at)
-    shipped = here.filter(confirmed_by__isnull=True).count()
-    covered = here.filter(confirmed_by=run, prices__refresh__isnull=True).distinct().count()
-    if shipped and covered >= SEED_COVER_MINIMUM * (shipped + covered):
-        gone += here.filter(confirmed_by__isnull=True).update(gone_since=at)
-    return gone
-
-
-def _note(run: Refresh, reading: Reading, status: RefreshStatus, at: datetime, judgement: Judgement) -> None:
-    run.status = status
-    run.finished_at = at
-    run.reason, run.reason_detail = judgement.reason, judgement.detail
-    run.item_count = reading.item_count
-    run.quote_count = reading.listed_count
-    run.refused = {code: count for code, count in sorted(reading.refused.items()) if count}
-    run.save()
-
-
-def _observation(source: Source, quote: Quote, run: Refresh) -> Observation:
-    return Observation(
-        provider=source.provider,
-        sku=quote.sku,
-        region=quote.region,
-        tier=quote.tier,
-        tier_detail=quote.tier_detail,
-        accelerator=quote.accelerator,
-        accelerator_as_written=quote.as_written,
-        gpu_count=quote.gpu_count,
-        gpu_fraction=quote.gpu_fraction,
-        vcpu=quote.vcpu,
-        ram_gib=quote.ram_gib,
-        fabric=quote.fabric,
-        spec_source=quote.spec_source,
-        not_comparable=quote.not_comparable,
-        amount=rounded(quote.amount),
-        currency=quote.currency,
-        unit=quote.unit,
-        observed_on=run.started_at.date(),
-        effective_from=quote.effective_from,
-        source=source.title,
     )

@@ -19,6 +19,7 @@ NOT_COMPARABLE: dict[str, Text] = {
     "no_accelerator": _("a machine without a GPU"),
     "dedicated_host": _("a dedicated host, not a machine"),
     "other_accelerator": _("its accelerators are no GPUs"),
+    "no_capacity": _("no region has capacity now"),
     "size_unknown": _("the machine size is not in the catalog"),
 }
 
@@ -43,6 +44,10 @@ RUN_REASONS: dict[str, Text] = {
     "internal_error": _("an error of ours; it has been logged"),
     "fewer_prices": _("it lists far fewer prices than the last good run"),
     "prices_moved": _("too many prices moved by an implausible factor"),
+    "rates_moved": _("an exchange rate moved by an implausible factor"),
+    "region_unknown": _("a region was asked for that cannot be one"),
+    "provider_unknown": _("a provider was asked for that the source does not have"),
+    "not_set_up": _("its key is not set"),
 }
 
 REFUSED: dict[str, Text] = {
@@ -63,6 +68,17 @@ REFUSED: dict[str, Text] = {
     "other_unit": _("priced in another unit"),
     "bad_price": _("price not readable"),
     "zero_price": _("price of zero, which is not a price"),
+    "other_system": _("another operating system"),
+    "licence_included": _("with a licence in the price"),
+    "capacity_block": _("capacity block"),
+    "unused_capacity": _("reserved capacity that is not used"),
+    "cluster_only": _("sold in clusters only"),
+    "not_offered": _("no price at present"),
+    "rented": _("rented to somebody"),
+    "hidden": _("hidden by its source"),
+    "part_unknown": _("a part of it has no price"),
+    "no_dollar_price": _("no price in dollars"),
+    "no_rate": _("no rate of this currency"),
     "contradictory": _("two prices for the same machine; the old one stays"),
     "moved_too_far": _("moved by an implausible factor; the old one stays"),
 }

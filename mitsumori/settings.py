@@ -441,6 +441,11 @@ SOURCE_BASE_URLS = {
     for name, value in os.environ.items()
     if name.endswith("_BASE_URL") and value
 }
+# What a source needs beside its address; a source whose key is not set is not asked.
+SOURCE_CREDENTIALS = {
+    "aws": {"regions": os.environ.get("AWS_PRICE_REGIONS", "")},
+    "gpuhunt": {"providers": os.environ.get("GPUHUNT_PROVIDERS", "")},
+}
 HUB_ENABLED = ENVIRONMENT.hub_enabled
 HUB_ENDPOINT = ENVIRONMENT.hub_endpoint
 METRICS_TOKEN = ENVIRONMENT.metrics_token

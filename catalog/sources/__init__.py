@@ -1,4 +1,4 @@
-"""Where prices come from: one module per provider, named here and nowhere else."""
+"""Where prices come from: one module per source, named here and nowhere else."""
 
 from __future__ import annotations
 
@@ -8,23 +8,57 @@ from datetime import date
 
 import httpx2
 
-from catalog.sources import azure
+from catalog.sources import aws, azure, ecb, gpuhunt, oci, runpod, vast, vultr
 from catalog.sources.fetching import Limits
-from catalog.sources.quotes import Page, Quote, Refused
+from catalog.sources.quotes import Page, Quote, Rate, Refused
 
 
 @dataclass(frozen=True)
 class Source:
-    """A provider's price list: ``fetch`` talks to it, ``parse`` is pure."""
+    """A price list: ``fetch`` talks to it, ``parse`` is pure."""
 
     name: str
-    provider: str
     title: str
     default_base_url: str
     fetch: Callable[[httpx2.Client, str, Mapping[str, str], Limits], Iterator[Page]]
-    parse: Callable[[Iterable[Page], date], Iterator[Quote | Refused]]
+    parse: Callable[[Iterable[Page], date], Iterator[Quote | Rate | Refused]]
+    provider: str = ""
+    """Whose prices it gives; empty where each quote says it, or where it gives rates."""
+    providers: tuple[str, ...] = ()
+    own_names: bool = False
+    """It names machines in its own way: shipped offers of the same cards under other names are then replaced."""
+    by_region: bool = False
+    """Each region is a list of its own, of which an operator chooses."""
+    fall_maximum: float = 0.10
+    """A run with fewer prices than this share below the last good one is held."""
+    needs: tuple[str, ...] = ()
+    """What an operator must set before it can be asked, as in ``<NAME>_<WHAT>`` of the environment."""
+
+    @property
+    def all_providers(self) -> tuple[str, ...]:
+        return self.providers or ((self.provider,) if self.provider else ())
+
+
+def _of(name: str, module: object, **more: object) -> Source:
+    given = {
+        "title": "TITLE", "default_base_url": "DEFAULT_BASE_URL", "fetch": "fetch", "parse": "parse",
+        "provider": "PROVIDER",
+    }  # fmt: skip
+    known = {key: getattr(module, at) for key, at in given.items() if hasattr(module, at)}
+    return Source(name=name, **known, **more)  # type: ignore[arg-type]
 
 
 SOURCES: dict[str, Source] = {
-    "azure": Source("azure", azure.PROVIDER, azure.TITLE, azure.DEFAULT_BASE_URL, azure.fetch, azure.parse),
+    source.name: source
+    for source in (
+        _of("azure", azure),
+        _of("aws", aws, by_region=True),
+        _of("oci", oci, own_names=True),
+        _of("vultr", vultr, own_names=True),
+        _of("runpod", runpod, own_names=True),
+        # Listings come and go by the hour.
+        _of("vast", vast, own_names=True, fall_maximum=0.4),
+        _of("gpuhunt", gpuhunt, providers=tuple(gpuhunt.PROVIDERS.values())),
+        _of("ecb", ecb),
+    )
 }

@@ -1,4 +1,4 @@
-"""Azure Retail Prices: Linux machines with GPUs, pay as you go, spot and savings plans.
+"""Azure Retail Prices: Linux machines with GPUs, pay as you go, spot and savings plans; others pay as you go.
 
 The list holds many twins of a machine's price: Windows, Low Priority, Cloud Services, dedicated hosts,
 reservations, meters that are not primary, rows that ended or have not begun. Each is refused by name.
@@ -18,8 +18,10 @@ from urllib.parse import quote, urlsplit
 import httpx2
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from catalog.sources import answers
 from catalog.sources.fetching import Deadline, Limits, read
 from catalog.sources.quotes import Page, Quote, Refused, SourceFailure
+from catalog.sources.sizes import REASONS, kinds
 
 PROVIDER = "azure"
 TITLE = "Azure Retail Prices"
@@ -31,9 +33,6 @@ CURRENCY = "USD"
 """Azure prices are made in USD; other currencies are reference conversions."""
 
 SIZES = Path(__file__).parents[1] / "seeds" / "azure_sizes.json"
-
-PRICE_MAXIMUM = Decimal(1_000_000)
-"""No machine costs this an hour; more is a broken row."""
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -83,16 +82,9 @@ def _on_same_host(link: str, base_url: str) -> str:
     return link
 
 
-def _no_constant(word: str) -> Any:
-    raise ValueError(f"{word} is not JSON")
-
-
 def _document(body: bytes) -> dict[str, Any]:
-    try:
-        document = json.loads(body, parse_float=Decimal, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
-        raise SourceFailure("unreadable", "not JSON") from None
-    if not isinstance(document, dict) or not isinstance(document.get("Items"), list):
+    document = answers.document(body)
+    if not isinstance(document.get("Items"), list):
         raise SourceFailure("schema_changed", "no Items")
     count = document.get("Count")
     if isinstance(count, int) and count != len(document["Items"]):
@@ -153,17 +145,18 @@ def _quotes(item: Item, on: date) -> Iterator[Quote | Refused]:
         return
     sku = item.armSkuName or ""
     size = sizes().get(sku)
-    if size is None and sku in without_gpu():
-        yield Refused(reason="no_gpu")
-        return
+    without_gpu = None if size is not None else REASONS.get(kinds(PROVIDER).get(sku, ""))
     if item.unitOfMeasure != "1 Hour":
         yield Refused(reason="other_unit", broken=True)
         return
-    amount = _price(item.retailPrice)
+    amount = answers.amount(item.retailPrice)
     if isinstance(amount, Refused):
         yield amount
         return
     spot = "spot" in f"{item.skuName} {item.meterName}".casefold().split()
+    if without_gpu is not None:
+        yield _without_gpu(item, amount, begins, without_gpu, spot)
+        return
     common: dict[str, Any] = {
         "sku": sku, "region": item.armRegionName or "", "currency": CURRENCY, "effective_from": begins,
         **_machine(size),
@@ -175,9 +168,22 @@ def _quotes(item: Item, on: date) -> Iterator[Quote | Refused]:
         years = {"1 Year": "savings_1y", "3 Years": "savings_3y"}.get(
             str(plan.get("term")) if isinstance(plan, dict) else ""
         )
-        planned = _price(plan.get("retailPrice")) if years else None
+        planned = answers.amount(plan.get("retailPrice")) if years else None
         if years and isinstance(planned, Decimal):
             yield Quote(tier="reserved", tier_detail=years, amount=planned, **common)
+
+
+def _without_gpu(
+    item: Item, amount: Decimal, begins: date | None, reason: str, spot: bool
+) -> Quote | Refused:
+    """The plain price of a machine without a GPU; its other tiers would treble the list, and nobody sizes them."""
+    if spot:
+        return Refused(reason="no_gpu")
+    return Quote(
+        sku=item.armSkuName or "", region=item.armRegionName or "", tier="on_demand", amount=amount,
+        currency=CURRENCY, effective_from=begins, gpu_count=0 if reason == "no_accelerator" else None,
+        not_comparable=reason,
+    )  # fmt: skip
 
 
 def _twin(item: Item) -> str:
@@ -200,17 +206,6 @@ def _twin(item: Item) -> str:
     return next((reason for reason, holds in tests if holds), "")
 
 
-def _price(value: Any) -> Decimal | Refused:
-    if isinstance(value, bool) or not isinstance(value, Decimal | int):
-        return Refused(reason="bad_price", broken=True)
-    amount = Decimal(value)
-    if not amount.is_finite() or amount < 0 or amount > PRICE_MAXIMUM:
-        return Refused(reason="bad_price", broken=True)
-    if amount == 0:
-        return Refused(reason="zero_price")
-    return amount
-
-
 def _day(text: str | None) -> date | None:
     try:
         return date.fromisoformat(text[:10]) if text else None
@@ -231,11 +226,6 @@ def _seed() -> dict[str, Any]:
 def sizes() -> dict[str, dict[str, Any]]:
     """Known sizes with GPUs."""
     return {row["sku"]: row for row in _seed()["gpu"]}
-
-
-@cache
-def without_gpu() -> frozenset[str]:
-    return frozenset(_seed()["without_gpu"])
 
 
 def _machine(size: dict[str, Any] | None) -> dict[str, Any]:

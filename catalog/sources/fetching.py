@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 
 import httpx2
@@ -14,6 +15,7 @@ from catalog.sources.quotes import SourceFailure
 
 RETRIED = frozenset({500, 502, 503, 504})
 PAUSES_S = (0.5, 1.5)
+LINE_BYTES_MAXIMUM = 100_000
 
 
 class Limits(BaseModel):
@@ -31,6 +33,10 @@ class Limits(BaseModel):
     pages: int = 400
     page_bytes: int = 30_000_000
     """After decompression."""
+    stream_bytes: int = 2_000_000_000
+    """Of a list that is read line by line and never held whole."""
+    stream_progress_bytes: int = 100_000
+    """Such a list must come faster than this every ``page_s``."""
 
 
 class Deadline:
@@ -65,14 +71,27 @@ def open_client(limits: Limits) -> httpx2.Client:
     )
 
 
-def read(client: httpx2.Client, url: str, limits: Limits, run: Deadline) -> bytes:
+class Question(BaseModel):
+    """What is asked beside the address."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    headers: dict[str, str] = {}
+    content: bytes | None = None
+    """Sent by POST; such questions change nothing at the source, so they may be asked again."""
+
+
+PLAIN = Question()
+
+
+def read(client: httpx2.Client, url: str, limits: Limits, run: Deadline, question: Question = PLAIN) -> bytes:
     """The body of ``url``, decoded; raises ``SourceFailure`` with a code for whatever else comes."""
     page = Deadline(limits.page_s, run)
     failure = SourceFailure("no_answer")
     for pause_s in (*PAUSES_S, None):
         page.check()
         try:
-            return _attempt(client, url, limits, page)
+            return _attempt(client, url, limits, page, question)
         except _Again as again:
             failure = again.failure
             wait_s = again.wait_s if again.wait_s is not None else pause_s
@@ -94,8 +113,58 @@ class _Again(Exception):
         self.wait_s = wait_s
 
 
-def _attempt(client: httpx2.Client, url: str, limits: Limits, deadline: Deadline) -> bytes:
-    with client.stream("GET", url) as response:
+def _attempt(
+    client: httpx2.Client, url: str, limits: Limits, deadline: Deadline, question: Question
+) -> bytes:
+    with _asked_for(client, url, question) as response:
+        body = bytearray()
+        for piece in _decoded(response, limits.page_bytes):
+            body += piece
+            if len(body) > limits.page_bytes:
+                raise SourceFailure("too_large", f"> {limits.page_bytes} bytes")
+            deadline.check()
+        return bytes(body)
+
+
+def read_lines(client: httpx2.Client, url: str, limits: Limits, run: Deadline) -> Iterator[bytes]:
+    """The lines of a long text, one by one; it is not asked for again: the night after will."""
+    try:
+        yield from _lines(client, url, limits, run)
+    except _Again as again:
+        raise again.failure from None
+    except httpx2.TimeoutException:
+        raise SourceFailure("too_slow") from None
+    except httpx2.TransportError as error:
+        raise SourceFailure("no_answer", type(error).__name__) from None
+
+
+def _lines(client: httpx2.Client, url: str, limits: Limits, run: Deadline) -> Iterator[bytes]:
+    with _asked_for(client, url, PLAIN) as response:
+        rest = b""
+        seen_bytes, window_bytes, window = 0, 0, Deadline(limits.page_s)
+        for piece in _decoded(response, LINE_BYTES_MAXIMUM * 100):
+            run.check()
+            seen_bytes += len(piece)
+            window_bytes += len(piece)
+            if seen_bytes > limits.stream_bytes:
+                raise SourceFailure("too_large", f"> {limits.stream_bytes} bytes")
+            if window.left_s <= 0:
+                if window_bytes < limits.stream_progress_bytes:
+                    raise SourceFailure("too_slow")
+                window_bytes, window = 0, Deadline(limits.page_s)
+            *lines, rest = (rest + piece).split(b"\n")
+            if len(rest) > LINE_BYTES_MAXIMUM:
+                raise SourceFailure("unreadable", "a line without an end")
+            yield from lines
+        if rest:
+            yield rest
+
+
+@contextmanager
+def _asked_for(client: httpx2.Client, url: str, question: Question) -> Iterator[httpx2.Response]:
+    """An answer with status 200; others raise what became of it."""
+    method = "GET" if question.content is None else "POST"
+    with client.stream(method, url, headers=question.headers, content=question.content) as response:
         status = response.status_code
         if status == 429 or status in RETRIED:
             raise _Again(
@@ -106,13 +175,7 @@ def _attempt(client: httpx2.Client, url: str, limits: Limits, deadline: Deadline
             raise SourceFailure("redirected", str(status))
         if status != 200:
             raise SourceFailure("refused_us", str(status))
-        body = bytearray()
-        for piece in _decoded(response, limits.page_bytes):
-            body += piece
-            if len(body) > limits.page_bytes:
-                raise SourceFailure("too_large", f"> {limits.page_bytes} bytes")
-            deadline.check()
-        return bytes(body)
+        yield response
 
 
 def _asked(response: httpx2.Response) -> float | None:

@@ -23,6 +23,8 @@ class Page(Value):
 class Quote(Value):
     """One price of one machine, as the source states it today."""
 
+    provider: str = ""
+    """Empty: the source's own provider."""
     sku: str
     region: str
     tier: str
@@ -35,15 +37,27 @@ class Quote(Value):
     as_written: str = ""
     gpu_count: int | None = None
     gpu_fraction: Decimal = Decimal(1)
+    gpu_memory_gib: Decimal | None = None
     vcpu: Decimal | None = None
     ram_gib: Decimal | None = None
+    sold_per_gpu: bool = False
+    """The source prices one GPU; ``amount`` is that times ``gpu_count``."""
     fabric: str = ""
     spec_source: str = ""
     not_comparable: str = ""
+    not_comparable_detail: str = ""
+    note: str = ""
+    estimated: bool = False
+    floor: bool = False
+    """What somebody on a marketplace asks, not a list price."""
 
-    @property
-    def key(self) -> tuple[str, str, str, str]:
-        return (self.sku, self.region, self.tier, self.tier_detail)
+
+class Rate(Value):
+    """Units of a currency for one US dollar on a day."""
+
+    on: date
+    currency: str
+    per_usd: Decimal
 
 
 class Refused(Value):

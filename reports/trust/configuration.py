@@ -11,7 +11,15 @@ from django.urls import reverse
 
 from catalog.models import Offer
 from reports.trust import plan_rows, rows, team_rows
-from reports.trust.world import COMMENT_CANARY, HOSTILE_TITLE, PLAN_CANARY_A, PLAN_CANARY_B, World
+from reports.trust.world import (
+    COMMENT_CANARY,
+    HOSTILE_TITLE,
+    OFFER_CANARY_A,
+    OFFER_CANARY_B,
+    PLAN_CANARY_A,
+    PLAN_CANARY_B,
+    World,
+)
 
 REFRESHED = ("azure", "aws", "oci", "vultr", "runpod", "vast")
 REFRESH_PORT = 18900
@@ -44,6 +52,8 @@ def write(
             "invited": world.invited,
             "token_of_editor": world.token_of_editor.pk,
             "comment": world.comment.pk,
+            "quote": world.private_offer.pk,
+            "quote_table": world.quote_table.pk,
             "offer": _an_offer(),
             "accelerator": "H100-SXM5",
             "subject": "speed",
@@ -95,6 +105,8 @@ def _canaries(world: World) -> dict[str, list[str]]:
         PLAN_CANARY_A: [*team_a, *TOKEN_READERS, "link_ok", "link_torevoke"],
         PLAN_CANARY_B: ["other_owner", "api_other"],
         COMMENT_CANARY: team_a,
+        OFFER_CANARY_A: [*team_a, *TOKEN_READERS],
+        OFFER_CANARY_B: ["other_owner", "api_other"],
         # An owner manages the members of the team, and sees whom.
         **{
             person.user.email: [name, *(["owner"] if name in ("editor", "viewer") else [])]
@@ -141,7 +153,7 @@ def _matrix(world: World, manage: str, routes: list[str]) -> dict[str, Any]:
     plain = [re.sub(r"<[^>]+>", "{one}", route) for route in routes]
     return {
         "rows": [*rows.public(), *rows.accounts(), *team_rows.teams(), *team_rows.people(),
-                 *rows.plans(), *plan_rows.plan_parts(), *rows.links(), *rows.api(), *rows.staff_only(plain)],
+                 *rows.plans(), *plan_rows.plan_parts(), *team_rows.quotes(), *rows.links(), *rows.api(), *rows.staff_only(plain)],
         "coverage": {"cmd": f"{manage} show_routes --json", "exempt": ["/static/{p}", "/api/v1/"]},
         "revocations": [
             {

@@ -59,7 +59,7 @@ def test_a_price_keeps_the_digits_that_were_written() -> None:
         ("volume_tier", {"tierMinimumUnits": 100.0}),
         ("ended", {"effectiveEndDate": "2026-09-30T23:59:00Z"}),
         ("not_yet", {"effectiveStartDate": "2027-02-01T00:00:00Z"}),
-        ("no_gpu", {"armSkuName": "Standard_D2s_v3"}),
+        ("no_gpu", {"armSkuName": "Standard_D2s_v3", "skuName": "D2s v3 Spot"}),
         ("zero_price", {"retailPrice": 0.0}),
         ("zero_price", {"retailPrice": 0}),
     ],
@@ -131,3 +131,14 @@ def test_a_size_nobody_knows_is_listed_and_never_guessed() -> None:
 def test_parsing_twice_gives_the_same() -> None:
     rows = [item(ND_H100, 98.32), item(NC_A100, 3.5), item(price=0)]
     assert parse(*rows) == parse(*rows)
+
+
+def test_machines_without_gpus_are_kept_at_their_plain_price_and_never_compared() -> None:
+    (quote,) = parse(item("Standard_D2s_v3", 0.096, savingsPlan=[{"term": "1 Year", "retailPrice": 0.066}]))
+    assert isinstance(quote, Quote)
+    assert (quote.amount, quote.tier, quote.not_comparable) == (
+        Decimal("0.096"),
+        "on_demand",
+        "no_accelerator",
+    )
+    assert quote.gpu_count == 0

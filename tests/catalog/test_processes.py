@@ -25,10 +25,10 @@ import os, signal, sys
 import django
 django.setup()
 from django.utils import timezone
-from catalog import services
+from catalog import services, swapping
 def die(*args, **more):
     os.kill(os.getpid(), signal.SIGKILL)
-setattr(services, sys.argv[1], die)
+setattr({"services": services, "swapping": swapping}[sys.argv[1]], sys.argv[2], die)
 services.refresh("azure", timezone.now())
 """
 
@@ -132,8 +132,8 @@ def state(environment: dict[str, str]) -> dict[str, Any]:
 def test_a_worker_killed_at_any_moment_leaves_nothing_half_done_and_the_next_run_heals(
     environment: dict[str, str],
 ) -> None:
-    for moment in ("read_pages", "_mark_gone"):
-        killed = python(environment, KILLED_AT, moment)
+    for moment in (("services", "read_pages"), ("swapping", "_mark_gone")):
+        killed = python(environment, KILLED_AT, *moment)
         assert killed.returncode == -signal.SIGKILL, killed.stderr
     left = state(environment)
     assert left["prices"] == left["offers"] == 0

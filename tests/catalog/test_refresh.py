@@ -371,7 +371,7 @@ def test_an_error_of_ours_closes_the_run_and_keeps_the_prices(
         record([shipped("half-written")], AT)
         raise RuntimeError("disk full")
 
-    monkeypatch.setattr(services, "_swap", broken)
+    monkeypatch.setattr(services, "swap", broken)
     failed = run(StandIn(many(20, 4)), day=1)
     assert (failed.status, failed.reason) == (RefreshStatus.FAILED, "internal_error")
     assert prices() == before

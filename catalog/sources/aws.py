@@ -1,0 +1,168 @@
+"""AWS price list: Linux on demand, one file for each region, hundreds of megabytes and therefore read line by line.
+
+The list does not name a machine's card; what a size is, is known from the shipped sizes. Its twins are refused by
+name: other systems and licences, dedicated and reserved capacity, capacity blocks at zero, reservations.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from catalog.sources import answers
+from catalog.sources.fetching import Deadline, Limits, read_lines
+from catalog.sources.quotes import Page, Quote, Refused, SourceFailure
+from catalog.sources.sizes import REASONS, kinds
+
+PROVIDER = "aws"
+TITLE = "AWS price list"
+DEFAULT_BASE_URL = "https://pricing.us-east-1.amazonaws.com"
+FOLDER = "/offers/v1.0/aws/AmazonEC2/current"
+REGIONS = ("us-east-1",)
+"""Read unless ``AWS_PRICE_REGIONS`` names others; each is a file of its own."""
+SEEDS = Path(__file__).parents[1] / "seeds"
+
+HEADER_LINES_MAXIMUM = 20
+PAGE_BYTES = 2_000_000
+MARKS = (b'"OnDemand"', b'"Linux"', b'"Shared"')
+"""A line without these is of another kind; most are, and are not kept."""
+NEEDED = (
+    "TermType", "Unit", "PricePerUnit", "Currency", "EffectiveDate", "Product Family", "Instance Type", "Tenancy",
+    "Operating System", "CapacityStatus", "Pre Installed S/W", "Region Code", "vCPU", "Memory",
+)  # fmt: skip
+
+
+def fetch(
+    client: httpx2.Client, base_url: str, credentials: Mapping[str, str], limits: Limits
+) -> Iterator[Page]:
+    run = Deadline(limits.run_s)
+    number = 0
+    asked = [name.strip() for name in credentials.get("regions", "").split(",") if name.strip()]
+    for region in asked or REGIONS:
+        if not region.replace("-", "").isalnum():
+            raise SourceFailure("region_unknown", region[:40])
+        url = f"{base_url.rstrip('/')}{FOLDER}/{region}/index.csv"
+        header, kept = b"", bytearray()
+        for count, line in enumerate(read_lines(client, url, limits, run)):
+            if not header:
+                if b'"TermType"' in line or line.startswith(b"SKU,"):
+                    header = line
+                elif count > HEADER_LINES_MAXIMUM:
+                    raise SourceFailure("schema_changed", "no header")
+                continue
+            if all(mark in line for mark in MARKS):
+                kept += line + b"\n"
+            if len(kept) > PAGE_BYTES:
+                number += 1
+                yield Page(number=number, url=url, body=header + b"\n" + bytes(kept))
+                kept.clear()
+        if not header:
+            raise SourceFailure("unreadable", "no header")
+        number += 1
+        yield Page(number=number, url=url, body=header + b"\n" + bytes(kept))
+
+
+def parse(pages: Iterable[Page], on: date) -> Iterator[Quote | Refused]:
+    for page in pages:
+        try:
+            lines = csv.DictReader(page.body.decode("utf-8").splitlines(), strict=True)
+            missing = [name for name in NEEDED if name not in (lines.fieldnames or ())]
+            if missing:
+                raise SourceFailure("schema_changed", ", ".join(missing)[:100])
+            for row in lines:
+                yield _quote(row, on)
+        except (UnicodeDecodeError, csv.Error):
+            raise SourceFailure("unreadable", "not CSV") from None
+
+
+def _quote(row: dict[str, str | None], on: date) -> Quote | Refused:
+    def cell(name: str) -> str:
+        return row.get(name) or ""
+
+    reason = _twin(cell)
+    if reason:
+        return Refused(reason=reason)
+    region, sku = cell("Region Code"), cell("Instance Type")
+    currency = "CNY" if region.startswith("cn-") else "USD"
+    if cell("Currency") != currency:
+        raise SourceFailure("wrong_currency", f"{cell('Currency')[:10]} in {region[:30]}")
+    begins = _day(cell("EffectiveDate"))
+    if begins is not None and begins > on:
+        return Refused(reason="not_yet")
+    if cell("Unit") != "Hrs":
+        return Refused(reason="other_unit", broken=True)
+    amount = answers.amount(cell("PricePerUnit"), text=True)
+    if isinstance(amount, Refused):
+        return amount
+    return Quote(
+        sku=sku[:120], region=region[:60], tier="on_demand", amount=amount, currency=currency,
+        effective_from=begins, **_machine(sku, cell("vCPU"), cell("Memory")),
+    )  # fmt: skip
+
+
+def _twin(cell: Any) -> str:
+    """Which twin of a Linux machine's price a row is; empty if it is the price itself."""
+    tests = (
+        ("reservation", cell("TermType") != "OnDemand"),
+        ("other_service", not cell("Product Family").startswith("Compute Instance")),
+        ("no_sku", not cell("Instance Type")),
+        ("other_system", cell("Operating System") != "Linux"),
+        ("licence_included", cell("Pre Installed S/W") not in ("", "NA")),
+        ("dedicated_host", cell("Tenancy") != "Shared"),
+        ("capacity_block", cell("MarketOption") not in ("", "OnDemand")),
+        ("unused_capacity", cell("CapacityStatus") not in ("", "Used")),
+    )
+    return next((reason for reason, holds in tests if holds), "")
+
+
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text[:10]) if text else None
+    except ValueError:
+        return None
+
+
+# --- What a size is ----------------------------------------------------------------------------------------
+
+
+@cache
+def _gpu_sizes() -> dict[str, dict[str, Any]]:
+    """Card, count and share of the sizes with GPUs that the shipped offers know."""
+    found: dict[str, dict[str, Any]] = {}
+    with (SEEDS / "offers.csv").open(encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines):
+            if row["provider"] == PROVIDER and row["accelerator"] and row["gpu_count"]:
+                found[row["sku"]] = {
+                    "accelerator": row["accelerator"],
+                    "as_written": row["as_written"],
+                    "gpu_count": int(row["gpu_count"]),
+                    "gpu_fraction": Decimal(row["gpu_fraction"] or 1),
+                    "gpu_memory_gib": Decimal(row["gpu_memory_gib"]) if row["gpu_memory_gib"] else None,
+                    "not_comparable": row["not_comparable"],
+                    "spec_source": row["spec_source"][:200],
+                }
+    return found
+
+
+def _machine(sku: str, vcpu: str, memory: str) -> dict[str, Any]:
+    facts: dict[str, Any] = {"vcpu": _number(vcpu), "ram_gib": _number(memory.removesuffix(" GiB"))}
+    if sku in _gpu_sizes():
+        return facts | _gpu_sizes()[sku]
+    kind = kinds(PROVIDER).get(sku)
+    if kind in REASONS:
+        return facts | {"gpu_count": 0 if kind == "cpu" else None, "not_comparable": REASONS[kind]}
+    return facts | {"not_comparable": "unknown_accelerator" if kind == "gpu" else "size_unknown"}
+
+
+def _number(text: str) -> Decimal | None:
+    try:
+        return answers.figure(Decimal(text.replace(",", "")))
+    except ArithmeticError:
+        return None
