@@ -85,6 +85,16 @@ def current_team(request: HttpRequest) -> Team:
     return team or personal_team(user, at=timezone.now())
 
 
+def team_id(request: HttpRequest) -> int | None:
+    """The number of the team whose private offers take part; None for visitors, and asked once for each request."""
+    if not request.user.is_authenticated:
+        return None
+    if not hasattr(request, "team_id"):
+        request.team_id = current_team(request).pk  # type: ignore[attr-defined]
+    found: int = request.team_id  # type: ignore[attr-defined]
+    return found
+
+
 def client_address(request: HttpRequest) -> str:
     """The address of who asks: `X-Forwarded-For` counts only as far as our own proxies wrote it."""
     own = str(request.META.get("REMOTE_ADDR", ""))

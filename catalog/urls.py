@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from catalog import upload_views, views
+from catalog import quote_views, upload_views, views
 
 app_name = "catalog"
 
@@ -15,6 +15,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("price-files/", upload_views.price_files, name="price_file_upload"),
     path("price-files/<int:pk>/", upload_views.price_file, name="price_file"),
     path("price-files/<int:pk>/decide/", upload_views.decide_price_file, name="decide_price_file"),
+    path("quotes/", quote_views.quotes, name="quotes"),
+    path("quotes/new/", quote_views.new_quote, name="new_quote"),
+    path("quotes/upload/", quote_views.upload_quotes, name="upload_quotes"),
+    path("quotes/upload/<int:pk>/", quote_views.map_quotes, name="map_quotes"),
+    path("quotes/<int:pk>/", quote_views.quote, name="quote"),
+    path("quotes/<int:pk>/withdraw/", quote_views.withdraw_quote, name="withdraw_quote"),
     path("review/", views.review, name="review"),
     path("sources/", views.sources, name="sources"),
     path("sources/<slug:name>/", views.source, name="source"),

@@ -26,6 +26,7 @@ from planner.figures import (
 )
 from planner.kinds.frame import Block, Cost, Kind, Measure
 from planner.memory_bar import MemoryBar, memory_bar
+from planner.quotes import quote_facts
 from planner.sizing.quantities import GIB
 from planner.sizing.results import Candidate
 
@@ -85,9 +86,16 @@ class CandidateView:
         marks = (
             (offer.floor, _("floor price")),
             (offer.estimated, _("estimated")),
-            (offer.stale, _("old price")),
+            (offer.quote is not None, _("private offer")),
+            (offer.quote is not None and offer.quote.expired, _("quote expired")),
+            (offer.stale and not (offer.quote and offer.quote.expired), _("old price")),
         )
         return tuple(text for holds, text in marks if holds)
+
+    @property
+    def quote(self) -> tuple[tuple[str, str], ...]:
+        """What the provider was asked and answered, with a private offer; what was not answered reads so."""
+        return quote_facts(self.it.offer.quote) if self.it.offer.quote else ()
 
     @property
     def memory(self) -> MemoryBar:

@@ -157,6 +157,11 @@ def build(version: str, at: datetime, *, past: bool) -> Market:
     )
 
 
+def assemble_private(version: str, rows: list[Row], at: datetime) -> Market:
+    """A market of a team's own rows alone, with the terms and rates that the public one has."""
+    return assemble(version, rows, terms=_terms_by_provider(), rates=_rates(at.date()), places=_places())
+
+
 def _current_rows() -> list[Row]:
     price_fields = [f"current_price__{name}" for name in PRICE_FIELDS]
     found = Offer.objects.comparable().current().values_list(*OFFER_FIELDS, *price_fields)

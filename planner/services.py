@@ -9,7 +9,7 @@ from threading import Lock
 from typing import Any
 
 from mitsumori import __version__
-from planner import kinds, market
+from planner import kinds, market, private_market
 from planner.sizing import compare as core
 from planner.sizing.results import Candidate, Comparison, Rejection
 from planner.sizing.setting import Setting
@@ -52,6 +52,7 @@ def _placements(setting: Setting[Any]) -> Placements:
 def forget() -> None:
     """Drop what this process keeps: tests that roll their database back repeat catalog versions."""
     market.forget()
+    private_market.forget()
     with _kept.lock:
         _kept.by_question.clear()
 
@@ -60,25 +61,26 @@ class UnknownOffer(LookupError):
     """The market of that moment holds no such offer."""
 
 
-def _setting(workload: CommonWorkload, at: datetime) -> Setting[Any]:
-    return kinds.of(workload.kind).setting(workload, at, market.current(at))
+def _setting(workload: CommonWorkload, at: datetime, team_id: int | None) -> Setting[Any]:
+    return kinds.of(workload.kind).setting(workload, at, private_market.current(at, team_id))
 
 
 def compare(
     workload: CommonWorkload,
     *,
     at: datetime,
+    team_id: int | None = None,
     limit: int = 50,
     offset: int = 0,
     rejected_limit: int | None = REJECTED_SHOWN,
     sort: str | None = None,
 ) -> Comparison:
-    """Size the workload on the market of ``at`` and rank what can run it.
+    """Size the workload on the market of ``at`` and rank what can run it; a team's private offers take part.
 
     ``rejected_limit`` None lists as many rejected offers as any answer may (2,000).
     Raises ``UnknownModel``, ``NotSized`` and ``UnknownRuntime`` for what cannot be sized at all.
     """
-    setting = _setting(workload, at)
+    setting = _setting(workload, at, team_id)
     return core.compare(
         setting,
         _placements(setting),
@@ -90,9 +92,11 @@ def compare(
     )
 
 
-def candidate(workload: CommonWorkload, *, at: datetime, offer_id: int) -> Candidate | Rejection:
+def candidate(
+    workload: CommonWorkload, *, at: datetime, offer_id: int, team_id: int | None = None
+) -> Candidate | Rejection:
     """One offer with the derivation of every figure, or why it is rejected. Raises ``UnknownOffer``."""
-    setting = _setting(workload, at)
+    setting = _setting(workload, at, team_id)
     row = setting.market.position(offer_id)
     if row is None:
         raise UnknownOffer(offer_id)

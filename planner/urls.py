@@ -1,13 +1,28 @@
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, path, register_converter
 
 from planner import inverse_views, methods_page, model_views, support_page, views
+
+
+class OfferConverter:
+    """The number of an offer; below zero for a private one."""
+
+    regex = "-?[0-9]{1,18}"
+
+    def to_python(self, value: str) -> int:
+        return int(value)
+
+    def to_url(self, value: int) -> str:
+        return str(value)
+
+
+register_converter(OfferConverter, "offer")
 
 app_name = "planner"
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", views.start, name="start"),
     path("workbench/", views.workbench, name="workbench"),
-    path("workbench/candidate/<int:offer_id>/", views.candidate, name="candidate"),
+    path("workbench/candidate/<offer:offer_id>/", views.candidate, name="candidate"),
     path("workbench/chart/", views.chart, name="chart"),
     path("workbench/models/", views.models, name="models"),
     path("workbench/model/", model_views.model, name="model"),

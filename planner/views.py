@@ -16,6 +16,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
+from accounts.access import team_id
 from mitsumori import uploads
 from planner import (
     architectures,
@@ -26,6 +27,7 @@ from planner import (
     market,
     model_import,
     presenters,
+    private_market,
     refusals,
     rejections,
     runtimes,
@@ -66,11 +68,12 @@ def workbench(request: HttpRequest) -> HttpResponse:
     """The whole page, or the answer alone for a form that refines itself; a post leads to its canonical link."""
     at = timezone.now()
     given = request.POST if request.method == "POST" else request.GET
-    form = WorkbenchForm.from_query(given, at=at, choices=choices(market.current(at)))
+    team = team_id(request)
+    form = WorkbenchForm.from_query(given, at=at, choices=choices(private_market.current(at, team)))
     if request.method == "POST":
         return _to_canonical(request, form, at)
     form = _frozen(form, given, at)
-    answer = _answer(form, at) if form.is_valid() else None
+    answer = _answer(form, at, team) if form.is_valid() else None
     is_fragment = bool(request.htmx) and not request.htmx.history_restore_request  # type: ignore[attr-defined]
     context = _context(form, answer, at)
     if is_fragment:
@@ -188,7 +191,7 @@ def _context(form: WorkbenchForm, answer: dict[str, Any] | None, at: datetime) -
     }
 
 
-def _answer(form: WorkbenchForm, at: datetime) -> dict[str, Any] | None:
+def _answer(form: WorkbenchForm, at: datetime, team: int | None) -> dict[str, Any] | None:
     """What the market answers, ready for the sheet; None where the model or engine is refused (said at its field)."""
     page = _page(form)
     sort = form.cleaned_data.get("sort") or ""
@@ -198,6 +201,7 @@ def _answer(form: WorkbenchForm, at: datetime) -> dict[str, Any] | None:
         comparison = services.compare(
             workload,
             at=at,
+            team_id=team,
             limit=ROWS_PER_PAGE,
             offset=(page - 1) * ROWS_PER_PAGE,
             sort=sort or None,
@@ -210,7 +214,9 @@ def _answer(form: WorkbenchForm, at: datetime) -> dict[str, Any] | None:
         form.add_error("model", _at_model(refused))
         return None
     is_ranked = page == 1 and not sort
-    ranked = comparison if is_ranked else services.compare(workload, at=at, limit=1, rejected_limit=0)
+    ranked = comparison
+    if not is_ranked:
+        ranked = services.compare(workload, at=at, team_id=team, limit=1, rejected_limit=0)
     view = presenters.answer(
         comparison,
         column_keys=form.cleaned_data.get("columns") or (),
@@ -284,7 +290,7 @@ def candidate(request: HttpRequest, offer_id: int) -> HttpResponse:
     if not form.is_valid():
         return HttpResponseRedirect(_address(form.query_string()))
     try:
-        found = services.candidate(form.workload(), at=at, offer_id=offer_id)
+        found = services.candidate(form.workload(), at=at, offer_id=offer_id, team_id=team_id(request))
     except (ModelError, UnknownRuntime):
         return HttpResponseRedirect(_address(form.query_string()))
     except services.UnknownOffer:
@@ -317,7 +323,9 @@ def chart(request: HttpRequest) -> HttpResponse:
     filters = workload.filters.model_copy(update={"complete_prices_only": True})
     complete = workload.model_copy(update={"filters": filters})
     try:
-        comparison = services.compare(complete, at=at, limit=CHART_POINTS, rejected_limit=0)
+        comparison = services.compare(
+            complete, at=at, team_id=team_id(request), limit=CHART_POINTS, rejected_limit=0
+        )
     except (ModelError, UnknownRuntime):
         return HttpResponseRedirect(_address(form.query_string()))
     described = charts.cost_speed(comparison)

@@ -20,7 +20,9 @@ from reports.public import shown_by_link
 def duplicate(version: PlanVersion, *, team: Team, user: User, title: str, at: datetime) -> PlanVersion:
     """A new plan of ``team`` that begins with the same question, prices and answers under another title."""
     words = services.Words(title, version.prepared_for, version.note)
-    rows = [services.copied(row, row.position) for row in version.answers]
+    # Private offers stay with the team that received them.
+    is_ours = team.pk == version.plan.team_id
+    rows = [services.copied(row, row.position) if is_ours else shown_by_link(row) for row in version.answers]
     return build(version, rows, words, team=team, user=user, at=at, origin="copy", detail=_named(version))
 
 

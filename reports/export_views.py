@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
-from accounts.access import signed_in
+from accounts.access import signed_in, team_id
 from mitsumori.refusals import refusal
 from reports import asked, exports, services, sheets
 from reports.exports import Export
@@ -82,7 +82,7 @@ def draft_export(request: HttpRequest, fmt: str) -> HttpResponse:
     at = timezone.now()
     try:
         question = asked.read(request.GET, at=at)
-        comparison = services.answer_of(question, at=at)
+        comparison = services.answer_of(question, at=at, team_id=team_id(request))
     except (asked.NotAWorkloadError, *services.UNSIZABLE):
         message = _(
             "This address describes no workload: open it in the workbench and mend what is marked there."

@@ -44,15 +44,25 @@ def without_private(comparison: Comparison) -> Comparison:
     candidates = [each for each in comparison.candidates if not is_private(each.offer)]
     rejected = [each for each in comparison.rejected if not is_private(each.offer)]
     lost = len(comparison.candidates) - len(candidates)
+    classes = dict(comparison.class_counts)
+    for candidate in comparison.candidates:
+        if is_private(candidate.offer):
+            classes[str(candidate.class_)] = classes.get(str(candidate.class_), 1) - 1
     counts = dict(comparison.rejected_counts)
     for each in comparison.rejected:
         if is_private(each.offer):
             counts[each.reason] = counts.get(each.reason, 1) - 1
+    cheapest = comparison.cheapest
+    if cheapest is not None and is_private(cheapest.offer):
+        cheapest = None
     return comparison.model_copy(
         update={
             "candidates": tuple(
                 each.model_copy(update={"rank": rank}) for rank, each in enumerate(candidates, start=1)
             ),
+            "class_counts": classes,
+            "cheapest": cheapest,
+            "cheapest_offer_id": cheapest.offer.offer_id if cheapest else None,
             "candidates_total": comparison.candidates_total - lost,
             "rejected": tuple(rejected),
             "rejected_counts": {reason: count for reason, count in counts.items() if count > 0},

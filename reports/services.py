@@ -13,6 +13,7 @@ from django.db.models import F
 from accounts.models import SHOWN_PREFIX_LENGTH, Team, User, new_secret, secret_digest
 from planner import documents
 from planner import services as planner_services
+from planner.private_market import public_version
 from planner.sizing.architecture import ModelError
 from planner.sizing.results import Comparison
 from planner.sizing.runtime import UnknownRuntime
@@ -81,16 +82,25 @@ class _Answer:
     comparison_text: str
 
 
-def compute(workloads: Sequence[NamedWorkload], *, priced_at: datetime, at: datetime) -> list[_Answer]:
-    """Every workload's comparison at the prices of ``priced_at``: numbers from a browser are no evidence."""
+def compute(
+    workloads: Sequence[NamedWorkload], *, team: Team, priced_at: datetime, at: datetime
+) -> list[_Answer]:
+    """Every workload's comparison at the prices of ``priced_at``: numbers from a browser are no evidence.
+
+    The private offers of the team that owns the plan take part.
+    """
     if not at - PRICED_AT_MAX_AGE <= priced_at <= at + timedelta(seconds=5):
         raise PricesTooOldError(priced_at)
-    return [_answer(named, answer_of(named, at=priced_at)) for named in workloads]
+    return [_answer(named, answer_of(named, at=priced_at, team_id=team.pk)) for named in workloads]
 
 
-def answer_of(named: NamedWorkload, *, at: datetime) -> Comparison:
+def answer_of(named: NamedWorkload, *, at: datetime, team_id: int | None = None) -> Comparison:
     """The comparison as plans and files keep it: the first candidates, and every rejected offer."""
-    return planner_services.compare(named.workload, at=at, limit=CANDIDATES_KEPT, rejected_limit=None)
+    found = planner_services.compare(
+        named.workload, at=at, team_id=team_id, limit=CANDIDATES_KEPT, rejected_limit=None
+    )
+    # What a team adds stands in the candidates; the version names the catalog, which is the same for all.
+    return found.model_copy(update={"catalog_version": public_version(found.catalog_version)})
 
 
 def _answer(named: NamedWorkload, comparison: Comparison) -> _Answer:
@@ -113,7 +123,7 @@ def save_plan(
     at: datetime,
 ) -> PlanVersion:
     """A new plan with its first version."""
-    answers = compute(workloads, priced_at=priced_at, at=at)
+    answers = compute(workloads, team=team, priced_at=priced_at, at=at)
     with transaction.atomic():
         plan = Plan.objects.create(
             team=team, title=words.title, created_by=user, created_at=at, changed_at=at
@@ -133,7 +143,7 @@ def add_version(
     what: What = "computed",
 ) -> PlanVersion:
     """The next version, computed anew; raises `ConflictError` where ``base_number`` is not the newest now."""
-    answers = compute(workloads, priced_at=priced_at, at=at)
+    answers = compute(workloads, team=plan.team, priced_at=priced_at, at=at)
     with transaction.atomic():
         return _append(_locked(plan, base_number), words, answers, user=user, at=at, what=what)
 

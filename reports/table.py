@@ -27,7 +27,7 @@ OFFER_KEYS = frozenset(
     (
         "provider", "sku", "region", "tier", "accelerator", "gpu_count", "gpu_fraction", "memory", "bandwidth", "link",
         "vcpu", "ram", "price", "price_currency", "price_unit", "price_date", "price_age", "stale", "floor",
-        "estimated", "source",
+        "estimated", "valid_until", "expired", "source",
     )
 )  # fmt: skip
 """Columns that speak of the offer alone, so that a rejected one has them too."""

@@ -15,6 +15,7 @@ from catalog.models.offers import (
     Tier,
     offer_key,
 )
+from catalog.models.private import Answer, PrivateOffer, QuoteTable
 from catalog.models.refreshes import (
     CatalogVersion,
     KeptBack,
@@ -41,6 +42,7 @@ __all__ = [
     "UNIT_PRICE_DIGITS",
     "WITHOUT_ACCELERATOR",
     "Accelerator",
+    "Answer",
     "BillingTerms",
     "CatalogVersion",
     "EgressTier",
@@ -53,7 +55,9 @@ __all__ = [
     "Price",
     "PriceUnit",
     "PriceUpload",
+    "PrivateOffer",
     "Provider",
+    "QuoteTable",
     "Refresh",
     "RefreshDecision",
     "RefreshPage",

@@ -152,8 +152,18 @@ def _headers(world: World) -> dict[str, Any]:
 def _matrix(world: World, manage: str, routes: list[str]) -> dict[str, Any]:
     plain = [re.sub(r"<[^>]+>", "{one}", route) for route in routes]
     return {
-        "rows": [*rows.public(), *rows.accounts(), *team_rows.teams(), *team_rows.people(),
-                 *rows.plans(), *plan_rows.plan_parts(), *team_rows.quotes(), *rows.links(), *rows.api(), *rows.staff_only(plain)],
+        "rows": [
+            *rows.public(),
+            *rows.accounts(),
+            *team_rows.teams(),
+            *team_rows.people(),
+            *rows.plans(),
+            *plan_rows.plan_parts(),
+            *team_rows.quotes(),
+            *rows.links(),
+            *rows.api(),
+            *rows.staff_only(plain),
+        ],
         "coverage": {"cmd": f"{manage} show_routes --json", "exempt": ["/static/{p}", "/api/v1/"]},
         "revocations": [
             {

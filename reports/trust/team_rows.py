@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from reports.trust.rows import EVERYBODY, MEMBERS, SIGNED_IN, Row, row
+from reports.trust.rows import EDITORS, EVERYBODY, MEMBERS, SIGNED_IN, Row, row
 
 NO_TEAM = "999999"
 
@@ -78,3 +78,29 @@ def people() -> Iterable[Row]:
     )
     yield row("/accounts/invitations/{invited}/", EVERYBODY, verbs=False, csrf=False)
     yield row("/accounts/invitations/mit_guessed/", [], verbs=False)
+
+
+def quotes() -> Iterable[Row]:
+    """Private offers: of the team one works in, in a fresh session the personal one; another team's are not there."""
+    own: dict[str, Any] = {"expect": {"anonymous": [302]}}
+    for path in ("/catalog/quotes/", "/catalog/quotes/new/", "/catalog/quotes/upload/"):
+        yield row(path, SIGNED_IN, **own)
+    for path in ("/catalog/quotes/new/", "/catalog/quotes/upload/"):
+        yield row(path, SIGNED_IN, "POST", body={"form": {"note": "zq"}}, exercise=False, **own)
+    seen = {"as": "owner", "path": "/catalog/quotes/{quote}/"}
+    refused = {"viewer": [403], "removed": [404], "other_owner": [404], "staff": [404], "anonymous": [302]}
+    for path, missing in (
+        ("/catalog/quotes/{quote}/", f"/catalog/quotes/{NO_TEAM}/"),
+        ("/catalog/quotes/upload/{quote_table}/", f"/catalog/quotes/upload/{NO_TEAM}/"),
+    ):
+        yield row(path, EDITORS, expect=refused, same_as_missing=missing)
+        yield row(path, EDITORS, "POST", body={"form": {"note": "zq"}}, expect=refused, verify=seen)
+    yield row(
+        "/catalog/quotes/{quote}/withdraw/",
+        EDITORS,
+        "POST",
+        body={"form": {}},
+        expect=refused,
+        verify=seen,
+        exercise=False,
+    )

@@ -12,12 +12,17 @@ from django.db import transaction
 from accounts import teams
 from accounts.models import ApiToken, Invitation, Role, Team, User
 from accounts.services import add_member, create_team, issue_token, personal_team, remove_member, revoke_token
+from catalog import private_offers
+from catalog.models import PrivateOffer, QuoteTable
+from catalog.quote_forms import QuoteForm
 from planner.sizing.workload import ServingWorkload
 from reports import notes, services
 from reports.models import Comment, Plan, PlanVersion, ShareLink
 
 PLAN_CANARY_A = "PLAN-CANARY-A"
 PLAN_CANARY_B = "PLAN-CANARY-B"
+OFFER_CANARY_A = "OFFER-CANARY-A"
+OFFER_CANARY_B = "OFFER-CANARY-B"
 COMMENT_CANARY = "COMMENT-CANARY-A"
 """What the team says to its plan: no link and no file shows it."""
 HOSTILE_TITLE = f"=1+1 {PLAN_CANARY_A}"
@@ -50,6 +55,8 @@ class World:
     """The secret of the open invitation."""
     token_of_editor: ApiToken
     comment: Comment
+    private_offer: PrivateOffer
+    quote_table: QuoteTable
 
 
 def make(at: datetime) -> World:
@@ -70,6 +77,8 @@ def make(at: datetime) -> World:
         tokens = _tokens(team_a, team_b, people, at)
         remove_member(team_a, people["removed"].user)
     owner = people["owner"].user
+    private_offer = _private_offer(team_a, owner, OFFER_CANARY_A, at)
+    _private_offer(team_b, people["other_owner"].user, OFFER_CANARY_B, at)
     plan = _plan(team_a, owner, services.Words(HOSTILE_TITLE, HOSTILE_FOR, HOSTILE_NOTE), at)
     services.reword(
         plan,
@@ -110,8 +119,26 @@ def make(at: datetime) -> World:
         comment=notes.comment(
             services.newest(plan), notes.Subject(), COMMENT_CANARY, user=people["editor"].user, at=at
         ),
+        private_offer=private_offer,
+        quote_table=QuoteTable.objects.create(
+            team=team_a,
+            name=f"{OFFER_CANARY_A}.csv",
+            rows=[["Machine"], ["x"]],
+            created_by=owner,
+            created_at=at,
+        ),
         token_of_editor=ApiToken.objects.get(user=people["editor"].user, name="writes"),
     )
+
+
+def _private_offer(team: Team, user: User, name: str, at: datetime) -> PrivateOffer:
+    """Dear enough to rank after the public ones, so that what it must not show in stays as it is without it."""
+    form = QuoteForm(
+        {"provider_name": name, "sku": f"{name}-MACHINE", "accelerator_as_written": "H100-SXM5", "gpu_count": "1",
+         "amount": "99", "currency": "USD", "received_on": at.date().isoformat()}
+    )  # fmt: skip
+    form.is_valid()
+    return private_offers.add(team, form.values(), user=user, at=at)
 
 
 def _person(name: str, email: str, at: datetime, *, is_staff: bool) -> Person:

@@ -1,0 +1,131 @@
+"""Private offers in plans: the team sees them frozen, a link and its files never show them."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from accounts.services import personal_team
+from catalog import private_offers
+from catalog.models import PrivateOffer
+from catalog.quote_forms import QuoteForm
+from reports import content, services
+from reports.models import Plan, PlanVersion
+from reports.public import without_private
+from tests.catalog.test_quote_tables import GOOD
+from tests.factories import AT
+from tests.reports.conftest import Crew
+from tests.reports.factories import save_plan
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clock")]
+SECRETS = (b"OFFER-CANARY", b"QUOTE-77", b"Ishikari DC")
+
+
+@pytest.fixture
+def version(catalog: None, crew: Crew) -> PlanVersion:
+    form = QuoteForm(GOOD | {"provider_name": "OFFER-CANARY", "reference": "QUOTE-77", "data_location": "Ishikari DC",
+                             "accelerator_as_written": "H100-SXM5", "gpu_count": "1", "amount": "0.10",
+                             "currency": "USD", "unit": "hour"})  # fmt: skip
+    assert form.is_valid()
+    private_offers.add(crew.team, form.values(), user=crew.owner, at=AT)
+    return save_plan(crew.team, crew.owner)
+
+
+def answers(document: bytes) -> list[dict[str, Any]]:
+    candidates = json.loads(document)["content"]["workloads"][0]["comparison"]["candidates"]
+    return list(candidates)
+
+
+def test_the_team_sees_its_quote_in_plan_and_files(version: PlanVersion, crew: Crew) -> None:
+    viewer = crew.client("viewer")
+    path = f"/plans/{version.plan.slug}/"
+    assert b"OFFER-CANARY" in viewer.get(path).content
+    assert b"OFFER-CANARY" in viewer.get(f"{path}export.csv").content
+    first = answers(viewer.get(f"{path}export.json").content)[0]
+    assert first["offer"]["quote"]["data_location"] == "Ishikari DC"
+    assert first["rank"] == 1
+
+
+def test_no_link_and_no_file_of_it_shows_a_private_offer(version: PlanVersion, crew: Crew) -> None:
+    _link, secret = services.share(version, user=crew.owner, at=AT)
+    reader = Client()
+    public = save_plan(crew.stranger.teams.get(), crew.stranger)  # the same question without the quote
+    for part in ("", "export.csv", "export.xlsx", "export.json", "export.pdf"):
+        answer = reader.get(f"/s/{secret}/{part}")
+        assert answer.status_code == 200
+        for text in SECRETS:
+            assert text not in answer.content, part
+    shown = reader.get(f"/s/{secret}/export.json").content
+    without = crew.client("stranger").get(f"/plans/{public.plan.slug}/export.json").content
+    assert [each["offer"]["offer_id"] for each in answers(shown)] == [
+        each["offer"]["offer_id"] for each in answers(without)
+    ]
+    assert [each["rank"] for each in answers(shown)] == list(range(1, len(answers(shown)) + 1))
+    envelope = json.loads(shown)["envelope"]
+    body = re.fullmatch(rb'\{"content":(.*),"envelope":.*\}\n', shown, re.DOTALL)
+    assert body
+    assert envelope["fingerprint"] == content.sha256(body[1].decode()) != version.fingerprint
+
+
+def test_what_the_link_shows_counts_without_the_private_offer(version: PlanVersion, crew: Crew) -> None:
+    kept = content.read_comparison(version.answers.get())
+    public = without_private(kept)
+    assert public.candidates_total == kept.candidates_total - 1
+    assert all(each.offer.quote is None for each in public.candidates)
+    assert sum(public.class_counts.values()) == public.candidates_total
+    assert version.catalog_version.isdigit()
+    assert public.cheapest is None or public.cheapest.offer.offer_id > 0
+
+
+def test_a_fork_and_a_copy_for_another_team_leave_the_private_offer_behind(
+    version: PlanVersion, crew: Crew
+) -> None:
+    _link, secret = services.share(version, user=crew.owner, at=AT)
+    own = crew.stranger.teams.get()
+    crew.client("stranger").post("/plans/fork/", {"link": secret, "title": "Fork", "team": own.pk})
+    mine = personal_team(crew.viewer, at=AT)
+    crew.client("viewer").post(f"/plans/{version.plan.slug}/v/1/copy/", {"title": "Copy", "team": mine.pk})
+    assert Plan.objects.count() == 3
+    for plan in Plan.objects.exclude(pk=version.plan_id):
+        text = services.newest(plan).answers.get().comparison_text
+        assert "OFFER-CANARY" not in text
+        assert content.is_whole(services.newest(plan))
+    crew.client("owner").post(
+        f"/plans/{version.plan.slug}/v/1/copy/", {"title": "Ours", "team": crew.team.pk}
+    )
+    ours = services.newest(Plan.objects.get(title="Ours"))
+    assert "OFFER-CANARY" in ours.answers.get().comparison_text
+
+
+def test_a_plan_keeps_the_quote_as_it_was(version: PlanVersion, crew: Crew) -> None:
+    before = crew.client("viewer").get(f"/plans/{version.plan.slug}/export.json").content
+    private_offers.withdraw(PrivateOffer.objects.get(), at=AT)
+    assert crew.client("viewer").get(f"/plans/{version.plan.slug}/v/1/export.json").content == before
+    crew.client("editor").post(f"/plans/{version.plan.slug}/reprice/", {"base_number": 1})
+    newest = services.newest(Plan.objects.get())
+    assert newest.number == 2
+    assert "OFFER-CANARY" not in newest.answers.get().comparison_text
+    compared = crew.client("viewer").get(f"/plans/{version.plan.slug}/compare/").content.decode()
+    assert "No candidates any more" in compared
+
+
+def test_a_workbench_of_the_team_shows_the_quote_and_a_visitors_does_not(
+    version: PlanVersion, crew: Crew
+) -> None:
+    owner = crew.client("owner")
+    owner.post(f"/accounts/teams/{crew.team.pk}/choose/")
+    page = owner.get("/workbench/").content.decode()
+    assert "OFFER-CANARY" in page
+    found = re.search(r"/workbench/candidate/(-\d+)/", page)
+    assert found
+    detail = owner.get(f"/workbench/candidate/{found[1]}/")
+    assert "Ishikari DC" in detail.content.decode()
+    for who in ("anonymous", "stranger"):
+        other = crew.client(who)
+        assert b"OFFER-CANARY" not in other.get("/workbench/").content
+        assert other.get(f"/workbench/candidate/{found[1]}/").status_code == 404
+        assert b"OFFER-CANARY" not in other.get("/plans/draft/export.csv").content
