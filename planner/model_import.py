@@ -17,7 +17,7 @@ from planner.sizing import checkpoint_headers, config_reader
 from planner.sizing.architecture import ModelError
 from planner.sizing.checkpoint_headers import CheckpointHeader
 from planner.sizing.config_reader import Reading
-from planner.sizing.config_text import ConfigError, UnsupportedArchitecture, check_shape
+from planner.sizing.config_text import ConfigError, UnsupportedArchitecture, check_shape, printable
 from planner.sizing.formats import FORMATS
 
 FILE_FIELD = "model_file"
@@ -55,10 +55,28 @@ class Imported:
     changes: dict[str, str | None] = field(default_factory=dict)
 
 
+OTHER_FILES: dict[str, str] = {
+    "weight_map": "config_is_index", "peft_type": "config_is_adapter", "_diffusers_version": "config_is_diffusion",
+    "tokenizer_class": "config_is_tokenizer",
+}  # fmt: skip
+"""Keys of the other JSON files that lie beside a ``config.json`` and are taken for it."""
+
+
+def _refuse_other_files(config: Mapping[str, Any]) -> None:
+    if "model_type" in config or "architectures" in config:
+        return
+    for key, code in OTHER_FILES.items():
+        if key in config:
+            base = config.get("base_model_name_or_path")
+            name = printable(base) if isinstance(base, str) else ""
+            raise ConfigError(code, "another file than the model's config.json", name=name)
+
+
 def from_config(config: dict[str, Any]) -> Imported:
     """Read a configuration whole. Raises ``Refused`` for what cannot be sized."""
     try:
         check_shape(config)
+        _refuse_other_files(config)
         reading = config_reader.understand(
             config, name=architectures.pasted_name(config), source=architectures.pasted_source(config)
         )

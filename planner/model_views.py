@@ -187,6 +187,11 @@ class _Import:
                 more["numbers_from_config"] = True
         if header is not None:
             more["header"] = header
+            initial = NumbersForm.initial_of(header.shapes)
+            if initial:
+                self.numbers_form = NumbersForm(initial=initial)
+                more["numbers_from_header"] = True
+                more["is_part"] = header.shapes.get("layers_seen") != header.shapes.get("num_hidden_layers")
         return self._refused(field, _message(refused), **more)
 
     def _refused(self, field: str = "", message: str = "", **more: Any) -> HttpResponse:

@@ -17,6 +17,16 @@ REFUSALS: dict[str, Text] = {
     "config_encoding": _("This config.json is not text in UTF-8 or UTF-16."),
     "config_archive": _("This file is packed. Unpack it and choose the config.json inside."),
     "config_is_checkpoint": _("This file holds weights. Choose the config.json that lies beside it."),
+    "config_is_index": _(
+        "This is the index of a checkpoint in several files. Choose the config.json that lies beside it."
+    ),
+    "config_is_adapter": _(
+        "This is the configuration of an adapter. Choose the config.json of the model it was made for: “%(name)s”."
+    ),
+    "config_is_diffusion": _("This describes a model that makes pictures, not a language model."),
+    "config_is_tokenizer": _(
+        "This is the configuration of a tokenizer. Choose the config.json that lies beside it."
+    ),
     "config_empty": _("This file is empty."),
     "config_twice": _("Either paste the text or choose a file: both are given."),
     "config_too_deep": _("This config.json is nested deeper than 32 levels."),
@@ -48,7 +58,7 @@ REFUSALS: dict[str, Text] = {
     "header_empty": _("This file holds no tensors."),
     "header_no_shapes": _(
         "The header of a safetensors file lists tensors but not how many heads share them, so it does not say what "
-        "the model is. Choose the config.json that lies beside it."
+        "the model is. Choose the config.json that lies beside it, or complete the numbers below."
     ),
     "header_unknown_architecture": _(
         "GGUF files of the kind “%(name)s” cannot be sized yet. If the model is a plain decoder, give its numbers."

@@ -13,6 +13,7 @@ from math import prod
 from typing import Any
 
 from planner.sizing.architecture import ModelError
+from planner.sizing.checkpoint_shapes import shapes_of
 from planner.sizing.config_text import printable
 from planner.sizing.quantities import Frozen
 
@@ -74,6 +75,8 @@ class CheckpointHeader(Frozen):
     formats: tuple[FormatCount, ...]
     config: dict[str, Any] | None
     """The same shapes as a ``config.json`` would give them, where the file holds them."""
+    shapes: dict[str, int] = {}
+    """What the tensors alone show of a safetensors file (see ``checkpoint_shapes``): not enough for a model."""
 
 
 def read_header(data: bytes) -> CheckpointHeader:
@@ -136,6 +139,7 @@ def _safetensors(data: bytes) -> CheckpointHeader:
     if not isinstance(document, dict) or len(document) > TENSORS_MAXIMUM:
         raise HeaderError("header_out_of_range", f"no object of at most {TENSORS_MAXIMUM} tensors")
     formats = _Formats()
+    tensors: dict[str, tuple[int, ...]] = {}
     for name, entry in document.items():
         if name == "__metadata__":
             continue
@@ -154,7 +158,9 @@ def _safetensors(data: bytes) -> CheckpointHeader:
         ):
             raise HeaderError("header_wrong_type", f"{printable(name)} is not as long as its shape")
         formats.add(form, elements, size)
-    return _header("safetensors", None, None, formats, None)
+        tensors[name] = tuple(shape)
+    header = _header("safetensors", None, None, formats, None)
+    return header.model_copy(update={"shapes": shapes_of(tensors)})
 
 
 def _header(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import struct
 from typing import Any
@@ -63,6 +64,24 @@ def safetensors() -> bytes:
     text = json.dumps(
         {"lm_head.weight": {"dtype": "BF16", "shape": [8, 8], "data_offsets": [0, 128]}}
     ).encode()
+    return struct.pack("<Q", len(text)) + text
+
+
+def tensors(**extra: list[int]) -> bytes:
+    """A safetensors header of two layers of a small model, by the names Hugging Face gives."""
+    shapes = {"model.embed_tokens.weight": [32000, 2048], "lm_head.weight": [32000, 2048]}
+    for layer in range(2):
+        shapes |= {
+            f"model.layers.{layer}.self_attn.q_proj.weight": [2048, 2048],
+            f"model.layers.{layer}.self_attn.k_proj.weight": [512, 2048],
+            f"model.layers.{layer}.mlp.gate_proj.weight": [8192, 2048],
+        }
+    header, at = {}, 0
+    for name, shape in (shapes | extra).items():
+        size = 2 * math.prod(shape)
+        header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [at, at + size]}
+        at += size
+    text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text
 
 
@@ -146,6 +165,10 @@ def test_a_gguf_file_in_a_format_that_is_not_sized_says_so(client: Client) -> No
         (b"", "This file is empty."),
         (b"{", "not valid JSON"),
         (b'{"model_type": "nobody-knows"}', "nobody-knows"),
+        (b'{"metadata": {"total_size": 1}, "weight_map": {"a": "b"}}', "index of a checkpoint"),
+        (b'{"peft_type": "LORA", "base_model_name_or_path": "Qwen/Qwen3-8B"}', "made for: “Qwen/Qwen3-8B”"),
+        (b'{"_class_name": "FluxPipeline", "_diffusers_version": "0.30"}', "makes pictures"),
+        (b'{"tokenizer_class": "LlamaTokenizer"}', "configuration of a tokenizer"),
         (b'{"x": "' + b"A" * 70_000 + b'"}', "larger than 64 kB"),
         (b"x" * (16 * 2**20 + 9), "larger than 64 kB"),
     ],
@@ -159,6 +182,44 @@ def test_a_file_that_is_no_model_is_refused_at_its_field_and_not_kept(
     assert message in page.partition('id="err-model_file">')[2].partition("</ul>")[0]
     assert 'name="state" value="users=9"' in page
     assert not PastedConfig.objects.exists()
+
+
+def value(page: str, name: str) -> str:
+    """What stands in a field of the numbers."""
+    field = re.search(rf'<input[^>]*name="{name}"[^>]*>', page)
+    assert field is not None
+    shown = re.search(r' value="([^"]*)"', field.group())
+    return shown.group(1) if shown else ""
+
+
+def test_shapes_of_a_safetensors_header_are_taken_over_but_never_its_heads(client: Client) -> None:
+    page = sent(client, tensors(), "model.safetensors").content.decode()
+    shown = {
+        name: value(page, name) for name in ("layers", "hidden", "vocab", "intermediate", "heads", "kv_heads")
+    }
+    assert shown == {
+        "layers": "2", "hidden": "2048", "vocab": "32000", "intermediate": "8192", "heads": "", "kv_heads": "",
+    }  # fmt: skip
+    assert "What is empty is not in it." in page
+    assert "only some of the layers" not in page
+
+
+def test_a_norm_over_one_head_shows_the_heads_and_a_part_of_a_checkpoint_says_so(client: Client) -> None:
+    norm = {"model.layers.1.self_attn.q_norm.weight": [64]}
+    late = {"model.layers.35.mlp.gate_proj.weight": [8192, 2048]}
+    page = sent(client, tensors(**norm, **late), "model-00002-of-00004.safetensors").content.decode()
+    assert [value(page, name) for name in ("heads", "kv_heads", "head_dim", "layers")] == [
+        "32",
+        "8",
+        "64",
+        "36",
+    ]
+    assert "only some of the layers" in page
+
+
+def test_a_norm_over_all_queries_shows_no_heads(client: Client) -> None:
+    page = sent(client, tensors(**{"model.layers.1.self_attn.q_norm.weight": [2048]})).content.decode()
+    assert [value(page, name) for name in ("heads", "head_dim")] == ["", ""]
 
 
 def test_a_large_checkpoint_is_read_by_its_first_megabytes(client: Client) -> None:
