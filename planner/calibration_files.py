@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from planner.calibration import SOURCES_MINIMUM, Array, Data, data, fit, to_constants, unknowns
-from planner.evaluation.rows import Row, read
+from planner.evaluation.cards import cards
+from planner.evaluation.rows import read
 from planner.evaluation.scoring import FACTOR_OF_TWO
 from planner.evaluation.spreads import spreads
 from planner.evaluation.throughput_answers import predictions
@@ -66,11 +67,7 @@ def calibrate(folder: Path) -> dict[str, dict[str, Any]]:
             "about": "The same, each fitted without the rows of one fold: for evaluate --folds.",
             "folds": {str(fold): constants.model_dump(mode="json") for fold, constants in without.items()},
         },
-        "calibration_ratios.json": {
-            "about": "Predicted ÷ measured of rows left out of the fit.",
-            "rows": [_ratio(row, case.regime, error) for row, case, error in
-                     zip(found.rows, found.cases, errors.tolist(), strict=True)],
-        },
+        "calibration_ratios.json": _ratios(folder, {row.id for row in found.rows}, without),
     }  # fmt: skip
 
 
@@ -80,6 +77,11 @@ NO_FOLD = -1
 def write(files: dict[str, dict[str, Any]], folder: Path) -> None:
     for name, content in files.items():
         text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False)
+        if "rows" in content:  # one row a line
+            rows = content["rows"]
+            head = json.dumps(content | {"rows": []}, indent=1, sort_keys=True, ensure_ascii=False)
+            lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+            text = head.replace('"rows": []', f'"rows": [\n{lines}\n ]')
         (folder / name).write_text(text + "\n", encoding="utf-8")
 
 
@@ -109,16 +111,46 @@ def _errors(errors: Array) -> dict[str, Any]:
     }
 
 
-def _ratio(row: Row, regime: str, error: float) -> dict[str, Any]:
+RATIO_COLUMNS = (
+    "id", "ratio", "metric", "regime", "engine", "family", "shape", "source", "fitted", "assumed", "gpu",
+)  # fmt: skip
+
+
+def _ratios(folder: Path, fitted: set[str], without: dict[int, Constants]) -> dict[str, Any]:
+    """Predicted ÷ measured of every row of the collection that counts, by the constants without its fold."""
+    whole = data(read([folder / FITTED_FILE, folder / WHOLE_FILE]))
+    folds = np.array([NO_FOLD if row.fold is None else row.fold for row in whole.rows])
+    errors = np.zeros(len(whole.rows))
+    for fold in sorted(set(folds.tolist()) & without.keys()):
+        own = whole.subset(folds == fold)
+        errors[folds == fold] = np.log(predictions(own.cases, without[fold]) / own.measured)
+    known = np.isin(folds, sorted(without))
+    sources: dict[str, int] = {}
+    shapes: dict[tuple[int, int, int], int] = {}
+    accelerators: dict[str, list[str]] = {}
+    rows = []
+    for row, case, error, fold_known in zip(whole.rows, whole.cases, errors.tolist(), known, strict=True):
+        if not fold_known:
+            continue
+        point, label = case.alternatives[0].point, row.inputs.get("gpu", "")
+        memory = float(row.inputs["gpu_memory_gb"]) if row.inputs.get("gpu_memory_gb") else None
+        named = set(accelerators.get(label, [])) | {device.name for device in cards(label, memory)}
+        accelerators[label] = sorted(named)
+        cells = {
+            "id": row.id, "ratio": round(float(np.exp(error)), 3), "metric": row.metric, "regime": case.regime,
+            "engine": point.classes.engine, "family": row.inputs.get("family", ""),
+            "shape": shapes.setdefault((point.hidden, point.layers, point.experts), len(shapes)),
+            "source": sources.setdefault(row.source.split("/raw/")[0], len(sources)),
+            "fitted": row.id in fitted, "assumed": case.assumed, "gpu": label,
+        }  # fmt: skip
+        rows.append([cells[name] for name in RATIO_COLUMNS])
     return {
-        "id": row.id,
-        "ratio": round(float(np.exp(error)), 3),
-        "metric": row.metric,
-        "family": row.inputs.get("family", ""),
-        "gpu": row.inputs.get("gpu", ""),
-        "engine": row.inputs.get("engine", ""),
-        "regime": regime,
-        "source": row.source.split("/raw/")[0],
+        "about": "Predicted ÷ measured of published measurements, each by constants fitted without its fold.",
+        "accelerators": accelerators,
+        "columns": list(RATIO_COLUMNS),
+        "rows": rows,
+        "shapes": [list(shape) for shape in shapes],
+        "sources": list(sources),
     }
 
 

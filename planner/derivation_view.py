@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner import assumption_words, wording
+from planner import assumption_words, evidence_words, wording
 from planner.figures import exact, gib, seconds
-from planner.sizing.quantities import Derivation
+from planner.sizing.quantities import Derivation, Near
 
 FORMULA_SIGNS = (("**", "^"), ("*", "×"), ("/", "÷"), (" - ", " − "))
 
 
 UNITS_IN_GIB = ("B", "bytes", "byte")
 """Spellings of the unit byte in derivations."""
+
+
+@dataclass(frozen=True)
+class NearbyView:
+    """Published measurements near a figure, and how the predictions for them came out."""
+
+    sentence: str
+    rows: tuple[tuple[str, str, str, str], ...]
+    """What was measured on what, predicted ÷ measured, how much that is off, where it is published."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +32,7 @@ class DerivationView:
     result: str
     terms: tuple[tuple[str, str, str, str], ...]
     """Symbol, value, unit, source."""
+    nearby: NearbyView | None = None
 
 
 def derivation(key: str, made: Derivation) -> DerivationView:
@@ -35,6 +45,22 @@ def derivation(key: str, made: Derivation) -> DerivationView:
         formula=formula,
         result=_measured(made.value, made.unit),
         terms=tuple((term.symbol, exact(term.value), term.unit, term.source or "") for term in made.terms),
+        nearby=_nearby(made.near) if made.near else None,
+    )
+
+
+def _nearby(near: Near) -> NearbyView:
+    return NearbyView(
+        sentence=evidence_words.nearby(near),
+        rows=tuple(
+            (
+                f"{row.family} · {row.accelerator} · {evidence_words.engine(row.engine)}",
+                f"{row.ratio:.2f}",
+                evidence_words.off(row.ratio),
+                row.source,
+            )
+            for row in near.rows
+        ),
     )
 
 

@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, path, register_converter
 
-from planner import inverse_views, methods_page, model_views, support_page, views
+from planner import evidence_views, inverse_views, methods_page, model_views, support_page, views
 
 
 class OfferConverter:
@@ -28,6 +28,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("workbench/model/", model_views.model, name="model"),
     path("accelerators/<str:name>/support/", support_page.accelerator_support, name="accelerator_support"),
     path("reach/", inverse_views.inverse, name="inverse"),
+    path("evidence/", evidence_views.page, name="evidence"),
     path("methods/<slug:subject>/", methods_page.methods, name="methods"),
     path("components/", views.components, name="components"),
 ]

@@ -8,13 +8,14 @@ origin; formulas get a ``Constants`` handed in and never read that file.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from planner.sizing.devices import Device, Link
+from planner.sizing.evidence import Ratio
 from planner.sizing.quantities import Assumption, Frozen
 
 Axis = Literal["engine", "era", "year", "device", "format", "link", "launch"]
@@ -101,6 +102,8 @@ class Constants(Frozen):
     origin: str
     constants: tuple[Constant, ...]
     spreads: dict[str, Spread] = Field(default_factory=dict)
+    ratios: Annotated[tuple[Ratio, ...], Field(exclude=True, repr=False)] = ()
+    """What such constants missed on published measurements: the evidence shown beside a figure."""
 
     @cached_property
     def _resolved(self) -> dict[tuple[str, ...], Array]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -34,6 +34,34 @@ class Term(Frozen):
     source: str | None = None
 
 
+Likeness = Literal["engine", "accelerator", "model"]
+
+
+class NearRow(Frozen):
+    """One measurement near a figure. ``ratio`` is predicted ÷ measured, of the figure and not of its inverse."""
+
+    id: str
+    ratio: float
+    metric: str
+    engine: str
+    accelerator: str
+    family: str
+    source: str
+
+
+class Near(Frozen):
+    """The measurements nearest to a figure: what they share with it, and how the predictions for them came out."""
+
+    shares: tuple[Likeness, ...]
+    """What all of them share with the figure, besides the regime."""
+    count: int
+    median_ratio: float
+    low: float
+    high: float
+    """The middle 80 % of predicted ÷ measured."""
+    rows: tuple[NearRow, ...]
+
+
 class Derivation(Frozen):
     """How a figure came about, made by the function that computed it.
 
@@ -46,6 +74,8 @@ class Derivation(Frozen):
     terms: tuple[Term, ...]
     value: float
     unit: str
+    near: Near | None = None
+    """The published measurements nearest to this figure, where it is a predicted one."""
 
 
 class Assumption(Frozen):

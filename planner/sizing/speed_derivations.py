@@ -9,8 +9,9 @@ import numpy as np
 from planner.sizing import speed
 from planner.sizing.constants import Constant, Constants
 from planner.sizing.devices import Device
+from planner.sizing.evidence import Asked, near
 from planner.sizing.quantities import Derivation, Term
-from planner.sizing.serving import OperatingPoint, ServingPoint, Steady
+from planner.sizing.serving import ALONE, OperatingPoint, ServingPoint, Steady
 
 BY_LOAD = "steady state at this load: bisection of Little's law (docs/methods.md)"
 """Source of what no product gives, but the balance of arrivals and service."""
@@ -40,7 +41,7 @@ class _Speed:
     def __init__(
         self, point: ServingPoint, found: OperatingPoint, constants: Constants, device: Device
     ) -> None:
-        self.device = device
+        self.device, self.ratios = device, constants.ratios
         values = constants.resolve(point.classes)
         self.point, self.found = point, found
         steady = Steady([point], values[:, np.newaxis])
@@ -68,7 +69,26 @@ class _Speed:
             made += self._ttft(self.found.ttft_s.value)
         if self.found.tpot_s is not None or self.found.ttft_s is not None:
             made += [self._prompt_share(), *self._prefill()]
-        return {derivation.figure: derivation for derivation in made}
+        return {derivation.figure: self._held_against(derivation) for derivation in made}
+
+    def _held_against(self, made: Derivation) -> Derivation:
+        """With the measurements nearest to it, where it is a figure that others publish."""
+        alone = self.found.batch < ALONE
+        regimes = {
+            "ttft_s": "ttft_alone" if alone else "ttft_loaded",
+            "tpot_s": "decode_alone" if alone else "decode_batched",
+            "output_tokens_per_s": "saturated" if self.point.load == "saturated" else "throughput",
+            "prefill_s": "prefill",
+        }
+        if made.figure not in regimes:
+            return made
+        asked = Asked(
+            regime=regimes[made.figure],
+            engine=self.point.classes.engine,
+            accelerator=self.device.name,
+            shape=(self.point.hidden, self.point.layers, self.point.experts),
+        )
+        return made.model_copy(update={"near": near(self.ratios, made.figure, asked)})
 
     def _tpot(self, value: float) -> Derivation:
         found = self.found
