@@ -178,6 +178,8 @@ class WorkbenchForm(forms.Form):
     def _check_order(self, cleaned: dict[str, Any], small: str, large: str) -> None:
         low = cleaned.get(small)
         high = cleaned.get(large)
+        if low is None and not self.fields[small].default:  # type: ignore[attr-defined]
+            return  # Nothing was said, and nothing stands for it.
         low = float(self.fields[small].default) if low is None else low  # type: ignore[attr-defined]
         high = float(self.fields[large].default) if high is None else high  # type: ignore[attr-defined]
         if small in self.errors or large in self.errors or low <= high:

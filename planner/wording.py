@@ -27,6 +27,8 @@ LIMITS: dict[str, Text] = {
     "batch_cap": _("batch cap"),
     "offered_load": _("offered load"),
     "prefill": _("prefill"),
+    "data_loading": _("data loading"),
+    "storage_read": _("storage"),
 }
 LIMIT_SENTENCES: dict[str, Text] = {
     "memory_bandwidth": _(
@@ -51,6 +53,10 @@ LIMIT_SENTENCES: dict[str, Text] = {
         "Reading prompts takes most of the time: a higher prefix-cache hit rate, shorter prompts or more "
         "compute help."
     ),
+    "data_loading": _(
+        "The GPUs wait for samples: more cores help the part that runs in parallel, a faster GPU does not."
+    ),
+    "storage_read": _("The GPUs wait for storage: faster storage or smaller samples help, a faster GPU does not."),
 }  # fmt: skip
 
 TIERS: dict[str, Text] = {
@@ -170,6 +176,12 @@ FIGURES: dict[str, Text] = {
     "monthly_total": _("Monthly total"),
     "gpu_line": _("Machines a month"),
     "per_million_tokens": _("Per 1M tokens"),
+    "state_bytes": _("Weights, gradients and optimizer before sharding"),
+    "train_step_s": _("One step"),
+    "run_hours": _("Hours for the run"),
+    "tokens_per_s": _("Tokens per second"),
+    "steps": _("Steps"),
+    "checkpoint_interval_s": _("Checkpoint written every"),
 }
 
 WARNINGS: dict[str, Text] = {
@@ -199,6 +211,34 @@ WARNINGS: dict[str, Text] = {
     "incomplete_price": _("A line of the bill has no known price: the total is at least what is shown."),
     "price_incomplete": _("A line of the bill has no known price: the total is at least what is shown."),
     "interruptible": _("Can be taken away at any time; the expected rework is in the bill."),
+    "host_ram_short": _("Machines like this usually have less host memory than loading needs."),
+    "host_ram_unknown": _("The host memory of these machines is not known."),
+    "host_cores_unknown": _(
+        "The cores of these machines are not known, so data loading is not held against them."
+    ),
+    "waits_for_data": _("The GPUs wait for data: a faster GPU does not help."),
+    "more_cores_do_not_help": _(
+        "More cores do not help either: the part of loading that is not parallel is too slow."
+    ),
+    "fabric_assumed": _("The network between the machines is assumed, not read from the offer."),
+    "fabric_short": _("The network between the machines carries less than the run sends."),
+    "no_flash_attention": _("Flash attention does not run on this GPU; attention scores are written out."),
+    "no_checkpoints": _("No checkpoints are planned: a failure loses the run."),
+    "checkpoints_do_not_resume": _("Checkpoints hold weights only: no run resumes from them."),
+    "restore_too_slow": _("Restoring a checkpoint takes longer than asked for."),
+    "gpudirect_would_not_help": _(
+        "GPUDirect Storage would not help: it needs an NVIDIA GPU, a file system and a path that waits for storage "
+        "without decoding."
+    ),
+    "only_copy_on_scratch": _(
+        "The only copy of data or checkpoints lies on local scratch, which may be wiped."
+    ),
+    "random_reads_from_object_store": _(
+        "Small random reads from an object store are slow: copy the data to a file system."
+    ),
+    "checkpoints_need_a_file_system": _(
+        "The software writes checkpoints to a file system; S3 needs a copy step."
+    ),
 }
 
 MISSING: dict[str, Text] = {
@@ -246,6 +286,14 @@ CHANGES: dict[str, Text] = {
     "offload_expert_layers": _("the experts of %(to)s layers computed by the host"),
     "offload_weights_gib": _("%(to)s GiB of weights per GPU read from host memory"),
     "request_rate_per_s": _("at most %(to)s requests per second"),
+    "recompute": _("full recomputation of activations"),
+    "micro_batch": _("a micro-batch of %(to)s, accumulated to the same effective batch"),
+    "chunked_loss": _("the loss in chunks"),
+    "sharding": _("ZeRO-3, which splits the weights too"),
+    "offload_optimizer": _("the optimizer in host memory"),
+    "optimizer": _("AdamW in 8 bits"),
+    "method": _("%(to)s instead"),
+    "machines_maximum": _("up to %(to)s machines"),
 }
 
 MEMORY_PARTS: dict[str, Text] = {
@@ -258,6 +306,8 @@ MEMORY_PARTS: dict[str, Text] = {
     "activations": _("activations"),
     "logits": _("logits"),
     "overhead": _("overhead"),
+    "work_buffers": _("work buffers"),
+    "fragmentation": _("held by the allocator"),
 }
 """Parts of a device's memory by the names that kinds of workload give them."""
 
@@ -404,7 +454,11 @@ def rejection_detail(reason_code: str, detail: Mapping[str, Any]) -> str:
 
 
 DETAIL_SAYS_NOTHING = frozenset({"memory", "overload"})
-RUNTIMES = {"vllm": "vLLM", "sglang": "SGLang", "tensorrt_llm": "TensorRT-LLM", "llama_cpp": "llama.cpp"}
+RUNTIMES = {
+    "vllm": "vLLM", "sglang": "SGLang", "tensorrt_llm": "TensorRT-LLM", "llama_cpp": "llama.cpp",
+    "lmdeploy": "LMDeploy", "tgi": "Text Generation Inference", "transformers": "Transformers", "exllama": "ExLlamaV2",
+    "ollama": "Ollama", "other": "another engine",
+}  # fmt: skip
 
 
 def class_word(number: int) -> str:
@@ -414,6 +468,10 @@ def class_word(number: int) -> str:
 CLASSES: dict[int, Text] = {1: _("meet every target"), 2: _("miss a target"), 3: _("tight in memory")}
 
 RULES: dict[str, Text] = {
+    "precision_not_run": _("%(device)s does not compute in %(precision)s"),
+    "matrix_rate_unknown": _("how fast %(device)s multiplies matrices is not known"),
+    "slice_trains_nothing": _("training is not planned on a slice of %(device)s"),
+    "no_split": _("no split over %(gpus)s GPUs was found that the heads, layers and batch allow"),
     "context_length": _("the longest request has %(asked)s tokens, the model takes %(maximum)s"),
     "format_not_on_device": _("%(runtime)s %(version)s does not run %(weights_format)s on %(device)s"),
     "format_not_supported": _("%(runtime)s %(version)s does not run %(weights_format)s"),
@@ -428,6 +486,8 @@ RULES: dict[str, Text] = {
     ),
     "offload_without_experts": _("this model has no experts that could be kept in host memory"),
     "host_memory": _("the host would need %(needed_gib)s GiB of memory, it has %(has_gib)s GiB"),
+    "memory_only": _("only the memory of %(runtime)s is worked out, not its speed"),
+    "model_not_supported": _("%(runtime)s %(version)s does not run this model"),
     "model_needs_older_version": _("%(runtime)s %(version)s does not run this model any more"),
     "unknown_rate": _("no compute rate of %(device)s is known for %(weights_format)s"),
     "not_sized": _("this kind of model cannot be sized there yet"),

@@ -30,12 +30,14 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, TypeAdapter
 
 from planner.columns import Column
+from planner.kinds.fine_tuning import FINE_TUNING
 from planner.kinds.frame import Example, Kind
 from planner.kinds.llm_batch import BATCH
 from planner.kinds.llm_serving import SERVING
+from planner.kinds.pretraining import PRETRAINING
 from planner.sizing.workload import CommonWorkload, without_nulls
 
-KINDS: tuple[Kind, ...] = (SERVING, BATCH)
+KINDS: tuple[Kind, ...] = (SERVING, BATCH, FINE_TUNING, PRETRAINING)
 """In the order of the chooser and of the start page."""
 DEFAULT = SERVING
 

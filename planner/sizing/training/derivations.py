@@ -76,7 +76,7 @@ def _step(placed: TrainingPlacement) -> Derivation:
     )
     wait = placed.facts["data_wait_fraction"]
     return Derivation(
-        figure="step_s",
+        figure="train_step_s",
         formula=f"({' + '.join(names)}) / (1 - data_wait)",
         terms=(
             *(_term(name, float(getattr(step, name)), "s") for name in names),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.sizing.devices import Layout, Machine
+from planner.sizing.devices import Layout, Machine, Rate
 from planner.sizing.host import HostNeed, PathRate
 from planner.sizing.quantities import Estimate
 from planner.sizing.results import Limit, MemoryPart, MemoryParts, Miss, ReplicasSetBy, Verdict
@@ -266,6 +266,31 @@ def _row(table: Peak, n: int) -> Peak:
     )
 
 
+NEEDED_RATES: dict[str, tuple[Rate, ...]] = {
+    "bf16": ("bf16",), "fp16": ("fp16", "bf16"), "fp8": ("fp8",), "fp4": ("fp4",), "fp32": ("tf32", "fp32"),
+}  # fmt: skip
+"""A precision is run where the matrix units have one of these; nothing else is done in its place unasked."""
+
+
+def cannot_train(task: Task, machine: Machine) -> Refusal | None:
+    """What keeps a machine out whatever the memory: slices, unknown rates, a precision its units do not run."""
+    device = machine.device
+    if machine.fraction != 1:
+        return Refusal("support", {"rule": "slice_trains_nothing", "device": device.name})
+    if not device.dense_rates:
+        return Refusal("support", {"rule": "matrix_rate_unknown", "device": device.name})
+    precision = task.job.precision
+    if not any(rate in device.dense_rates for rate in NEEDED_RATES[precision]):
+        named = {"rule": "precision_not_run", "device": device.name, "precision": precision.upper()}
+        return Refusal("support", named)
+    try:
+        peak_flops(device, precision)
+        peak_flops(device, "fp16" if precision == "fp16" else "bf16")
+    except NoRate:
+        return Refusal("support", {"rule": "matrix_rate_unknown", "device": device.name})
+    return None
+
+
 def machine_counts(most: int) -> tuple[int, ...]:
     """Numbers of machines to try: 1, 2, 3, 4, 6, 8, 12, 16 … up to the most that may be rented."""
     powers = [2**n for n in range(most.bit_length())]
@@ -274,12 +299,8 @@ def machine_counts(most: int) -> tuple[int, ...]:
 
 
 def refused(task: Task, search: Search, machine: Machine) -> Refusal:
-    """Why the workload cannot run on this machine, however it is split."""
+    """Why the workload does not fit on this machine, however it is split."""
     device = machine.device
-    try:
-        peak_flops(device, "bf16")
-    except NoRate:
-        return Refusal("support", {"rule": "matrix_rate_unknown", "device": device.name})
     found = search.smallest(machine, task.machines_maximum)
     if found is None:
         return Refusal(
@@ -314,12 +335,9 @@ def _place(
     machine: Machine,
     finish: Callable[[Machine, Choice, Verdict], TrainingPlacement],
 ) -> TrainingPlacement | Refusal:
-    if machine.fraction != 1:
-        return Refusal("support", {"rule": "slice_trains_nothing", "device": machine.device.name})
-    try:
-        peak_flops(machine.device, "bf16")
-    except NoRate:
-        return Refusal("support", {"rule": "matrix_rate_unknown", "device": machine.device.name})
+    barred = cannot_train(task, machine)
+    if barred is not None:
+        return barred
     device_bytes = float(machine.device.engine_total_bytes)
     latest: TrainingPlacement | None = None
     rooms: tuple[tuple[float, Verdict], ...] = (

@@ -35,7 +35,7 @@ HOURS_PER_MONTH = 730.0
 BYTES_PER_TOKEN = 4
 METHODS = {"lora": "lora", "qlora": "qlora", "full_finetune": "full", "pretraining": "full"}
 UNITS = {
-    "step_s": "s", "run_hours": "h", "run_days": "d", "gpu_hours": "h", "tokens_per_s": "tokens/s",
+    "train_step_s": "s", "run_hours": "h", "run_days": "d", "gpu_hours": "h", "tokens_per_s": "tokens/s",
     "samples_per_s": "1/s", "steps_per_hour": "1/h", "steps": "1", "mfu": "1", "tokens_total": "token",
     "gpu_count": "1", "micro_batch": "1", "accumulation": "1", "effective_batch": "1", "zero_stage": "1",
     "context_parallel": "1", "recompute": "1", "checkpoint_bytes": "byte", "checkpoint_write_s": "s",
@@ -49,7 +49,7 @@ UNITS = {
     "flash_attention": "1", "data_wait_fraction": "1",
 }  # fmt: skip
 """Unit of every figure that a training run names."""
-RANGED = {"step_s", "run_hours", "run_days", "gpu_hours"}
+RANGED = {"train_step_s", "run_hours", "run_days", "gpu_hours"}
 INVERSE = {"tokens_per_s", "samples_per_s", "steps_per_hour", "mfu"}
 RECOMPUTE_CODES = {"none": 0, "selective": 1, "full": 2}
 
@@ -469,6 +469,7 @@ class TrainingSetting(Setting[TrainingPlacement]):
     def orders(self) -> Mapping[str, Callable[[TrainingPlacement], float | None]]:
         return {
             "finish": lambda placed: placed.run_hours.value,
+            "run_hours": lambda placed: placed.run_hours.value,
             "throughput": lambda placed: -placed.facts["tokens_per_s"],
             "gpu_hours": lambda placed: placed.facts["gpu_hours"],
             "memory_needed": lambda placed: float(placed.planned.needed_bytes),
@@ -476,7 +477,7 @@ class TrainingSetting(Setting[TrainingPlacement]):
 
     def outcome(self, placed: TrainingPlacement, monthly: Bill, tier: str) -> Outcome:
         """Every figure of a run, and what one run costs: the month's bill over its runs."""
-        figures = {"step_s": _ranged(placed.step_s, "s"), "run_hours": _ranged(placed.run_hours, "h")}
+        figures = {"train_step_s": _ranged(placed.step_s, "s"), "run_hours": _ranged(placed.run_hours, "h")}
         spread = placed.step_s.low / placed.step_s.value, placed.step_s.high / placed.step_s.value
         for name, value in placed.facts.items():
             figures[name] = _figure(name, value, spread)

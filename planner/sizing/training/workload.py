@@ -33,7 +33,11 @@ class Lengths(Frozen):
     maximum: Annotated[Count, Field(ge=1, le=SEQUENCE_MAXIMUM)] = 2048
     mean: Annotated[Count, Field(ge=1, le=SEQUENCE_MAXIMUM)] | None = None
     """None: half of the maximum where samples are not packed."""
-    packed: Annotated[bool, Strict()] = True
+    padded: Annotated[bool, Strict()] = False
+
+    @property
+    def packed(self) -> bool:
+        return not self.padded
 
 
 class Adapter(Frozen):
@@ -82,7 +86,8 @@ class Host(Frozen):
 class Checkpoints(Frozen):
     """What is written while training, and what stays."""
 
-    planned: Annotated[bool, Strict()] = True
+    omitted: Annotated[bool, Strict()] = False
+    """None are planned: an interruption loses the run."""
     content: Literal["full_state", "weights"] = "full_state"
     """Weights alone serve a model, but no run resumes from them."""
     interval_minutes: Annotated[Number, Field(gt=0, le=1e6)] | None = None
@@ -90,6 +95,10 @@ class Checkpoints(Frozen):
     kept: Annotated[Count, Field(ge=1, le=10_000)] = 3
     restart_minutes: Annotated[Number, Field(ge=0, le=10_000)] = 10.0
     """From an interruption until training goes on, reading the checkpoint aside."""
+
+    @property
+    def planned(self) -> bool:
+        return not self.omitted
 
 
 class Storage(Frozen):
@@ -114,7 +123,8 @@ class TrainingBase(CommonWorkload):
     precision: Precision = "bf16"
     state: State | Auto = "auto"
     recompute: Recompute | Auto = "auto"
-    flash_attention: Annotated[bool, Strict()] = True
+    scores_written_out: Annotated[bool, Strict()] = False
+    """No flash attention: the square of the sequence lies in memory."""
     chunked_loss: Annotated[bool, Strict()] = False
     compiled: Annotated[bool, Strict()] = False
     parallel: Parallel = Parallel()
@@ -128,6 +138,10 @@ class TrainingBase(CommonWorkload):
     """Runs a day; 0 is one run a month."""
     storage_gb: Annotated[Number, Field(ge=0, le=1e9)] = 0
     """Kept beside weights, data and checkpoints."""
+
+    @property
+    def flash_attention(self) -> bool:
+        return not self.scores_written_out
 
     @property
     def spot_allowed(self) -> bool:

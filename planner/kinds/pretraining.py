@@ -1,0 +1,133 @@
+"""Pre-training an LLM from scratch on many machines."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy
+
+from planner.fields import ChoiceField, NumberField
+from planner.kinds import common, llm_shared, training_shared
+from planner.kinds.frame import Example, Fold, Group, Kind
+from planner.sizing.training.workload import PretrainingWorkload
+
+PRETRAINING = Kind(
+    names=("pretraining",),
+    title=gettext_lazy("Pre-training"),
+    family=common.TRAINS,
+    about=gettext_lazy("A model is trained from scratch on so many tokens, on many machines, by a deadline."),
+    workload=PretrainingWorkload,
+    setting=training_shared.setting,
+    pins=training_shared.pins,
+    fields={
+        **llm_shared.MODEL,
+        "parameters": NumberField(
+            label=gettext_lazy("Or: parameters"),
+            path=("parameters_billion",),
+            unit=gettext_lazy("billion"),
+            help_text=gettext_lazy("A decoder of the usual shape, instead of a model."),
+        ),
+        "tokens": NumberField(
+            label=gettext_lazy("Tokens"),
+            path=("tokens_billion",),
+            unit=gettext_lazy("billion"),
+            help_text=gettext_lazy("Empty: 20 for each active parameter, which is compute-optimal."),
+        ),
+        "sequence": NumberField(
+            label=gettext_lazy("Sequence"),
+            path=("sequence",),
+            default="4096",
+            integer=True,
+            unit=gettext_lazy("tokens"),
+        ),
+        "batch": NumberField(
+            label=gettext_lazy("Batch"),
+            path=("batch_million_tokens",),
+            default="4",
+            unit=gettext_lazy("million tokens"),
+        ),
+        "micro": NumberField(
+            label=gettext_lazy("Micro-batch"),
+            path=("micro",),
+            integer=True,
+            unit=gettext_lazy("samples"),
+            help_text=gettext_lazy("Of one GPU at a time. Empty: chosen."),
+        ),
+        "machines_max": NumberField(
+            label=gettext_lazy("Machines, at most"), path=("machines_maximum",), default="64", integer=True
+        ),
+        "network": NumberField(
+            label=gettext_lazy("Network of each GPU"),
+            path=("network_gbit_per_s",),
+            unit="Gb/s",
+            help_text=gettext_lazy("Between machines. Empty: usual for that generation."),
+        ),
+        "software": ChoiceField(
+            label=gettext_lazy("Software"),
+            path=("software",),
+            default="megatron",
+            choices=training_shared.SOFTWARE,
+        ),
+        **training_shared.COMPUTING,
+        **training_shared.PARALLEL,
+        "deadline": NumberField(
+            label=gettext_lazy("Done within"),
+            path=("deadline_hours",),
+            default="720",
+            blank="none",
+            unit=gettext_lazy("h"),
+            help_text=gettext_lazy("Empty: no deadline."),
+        ),
+        **training_shared.OBJECTIVE,
+        **common.HEADROOM,
+        **training_shared.SCHEDULE,
+        **training_shared.TERMS,
+        **common.FILTERS,
+        **common.CURRENCY,
+        **training_shared.CHECKPOINTS,
+        **training_shared.DATA,
+        **training_shared.KEPT,
+    },
+    groups=(
+        Group(
+            gettext_lazy("What is trained"),
+            ("model", "parameters", Fold(gettext_lazy("Software, revision"), ("software", "revision"))),
+        ),
+        Group(
+            gettext_lazy("How much"),
+            (
+                ("tokens", "sequence"),
+                ("batch", "machines_max"),
+                Fold(gettext_lazy("Micro-batch, network"), (("micro", "network"),)),
+            ),
+        ),
+        training_shared.COMPUTED_GROUP,
+        training_shared.TARGETS_GROUP,
+        training_shared.SAVED_GROUP,
+        training_shared.WHEN_AND_WHERE,
+    ),
+    columns=common.columns(
+        memory=training_shared.MEMORY, speed=training_shared.SPEED, unit=training_shared.RUN
+    ),
+    measures=(training_shared.HOURS, training_shared.TOKENS),
+    costs=(common.MONTHLY, training_shared.RUN_COST),
+    unit=gettext_lazy("run"),
+    chart_title=gettext_lazy("Cost against the hours of a run"),
+    headline=training_shared.headline,
+    carrying=("model", "parameters", "tokens", "sequence", "batch", "precision", "machines_max", "deadline"),
+    memory_note=training_shared.memory_note,
+    memory_facts=training_shared.memory_facts,
+    blocks=training_shared.blocks,
+    cautions=training_shared.cautions,
+    notes=training_shared.notes,
+    model_line=training_shared.model_line,
+    examples=(
+        Example(
+            "pretraining",
+            gettext_lazy("A 7B model from scratch"),
+            gettext_lazy(
+                "A decoder of seven billion parameters sees a compute-optimal number of tokens within a month."
+            ),
+            gettext_lazy("7B · 140 billion tokens · within 30 days"),
+            "kind=pretraining&parameters=7&tokens=140",
+        ),
+    ),
+)
