@@ -7,7 +7,8 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from planner.sizing.constants import CONSTANTS, Constant, Constants, PointClasses
-from planner.sizing.serving import ServingPoint
+from planner.sizing.serving import Load, ServingPoint
+from planner.sizing.speculation import accepted
 
 CLASSES = PointClasses(
     engine="vllm", era="vllm_now", year="2026", device="hopper_hbm", format="w16", link="nvlink"
@@ -99,7 +100,9 @@ def points(draw: st.DrawFn) -> ServingPoint:
     prompt, output = between(1, 50_000), between(2, 8_000)
     token = 10 ** between(3.5, 5.5)
     request = (prompt + output) * token
-    room = draw(st.sampled_from([0.5, 3.0, 40.0, 4000.0])) * request
+    drafted = draw(st.sampled_from([0, 0, 3]))
+    load: Load = draw(st.sampled_from(["concurrency", "rate"]))
+    room = draw(st.sampled_from([0.5, 3.0, 40.0, 400.0, 4000.0])) * request
     return replace(
         EIGHT_BILLION,
         bandwidth_bytes_per_s=10 ** between(11, 13),
@@ -125,6 +128,9 @@ def points(draw: st.DrawFn) -> ServingPoint:
         chunk_tokens=draw(st.sampled_from([512.0, 8192.0])),
         prompt_tokens=prompt,
         output_tokens=output,
-        load=draw(st.sampled_from(["concurrency", "rate"])),
-        load_value=10 ** between(-2, 3),
+        attention_dp=draw(st.sampled_from([1, tp])),
+        drafted=drafted,
+        accepted=accepted(drafted, between(0.2, 0.9)),
+        load=load,
+        load_value=10 ** between(0, 2.5) if load == "concurrency" else 10 ** between(-3, 1),
     )

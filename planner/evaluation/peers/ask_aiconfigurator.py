@@ -19,8 +19,9 @@ MODELS = {
 """Families of the measurements to models of the same shape that the tool ships."""
 SYSTEMS = {
     "A100-SXM4-80GB": "a100_sxm", "A100-PCIe-80GB": "a100_pcie", "H100-SXM5": "h100_sxm", "H100-PCIe": "h100_pcie",
-    "H200-SXM": "h200_sxm", "B200": "b200_sxm", "B300": "b300_sxm", "GB200": "gb200", "L4": "l4", "L40S": "l40s",
-    "RTXPRO6000-Server": "rtx_pro_6000_server",
+    "H200-SXM": "h200_sxm", "B200-SXM": "b200_sxm", "B300-SXM": "b300_sxm", "GB200": "gb200", "GB300": "gb300",
+     "L4": "l4", "L40S": "l40s",
+    "RTXPRO6000": "rtx_pro_6000_server",
 }  # fmt: skip
 BACKENDS = {"vllm": "vllm", "sglang": "sglang", "tensorrt_llm": "trtllm"}
 FORMATS = {
@@ -36,8 +37,8 @@ def answer(asked: dict[str, Any], estimate: Any) -> dict[str, Any]:
     if not (model and system and backend and formats):
         return {"id": asked["id"], "error": "model, card, engine or format not in the tool"}
     expert_ranks = {}
-    if asked["ep"] > 1:
-        ranks = asked["tp"] * asked["attention_dp"]
+    if asked["experts"]:
+        ranks = asked["tp"]
         expert_ranks = {"moe_ep_size": asked["ep"], "moe_tp_size": max(1, ranks // asked["ep"])}
     begun = time.perf_counter()
     try:

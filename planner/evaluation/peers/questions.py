@@ -40,6 +40,7 @@ def question(row: Row) -> tuple[dict[str, Any], Case] | None:
         "together": read.kind == "fixed_batch",
         "tp": point.tp,
         "pp": point.pp,
+        "experts": point.experts,
         "ep": _count(row.inputs, "ep"),
         "attention_dp": point.attention_dp,
         "device": _device(device),
