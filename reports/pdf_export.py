@@ -23,7 +23,7 @@ from planner.figures import Cell
 from planner.memory_bar import memory_bar
 from planner.rejections import RejectedGroup
 from planner.sizing.results import Rejection
-from reports import presenters, words
+from reports import checklist_words, presenters, words
 from reports.sheets import Sheet, SheetWorkload
 
 HERE = Path(__file__).resolve().parent
@@ -99,6 +99,7 @@ def _data(sheet: Sheet) -> dict[str, Any]:
         "footer": _footer(sheet),
         "labels": _labels(),
         "workloads": workloads,
+        "checklist": _checklist(sheet),
         "method": _method(),
     }
 
@@ -247,6 +248,28 @@ def _rejected(group: RejectedGroup) -> dict[str, Any]:
     }
 
 
+def _checklist(sheet: Sheet) -> dict[str, Any] | None:
+    listed = presenters.checklist(sheet)
+    if listed is None:
+        return None
+    return {
+        "verdicts": list(listed.verdicts),
+        "layout_heads": list(checklist_words.layout_heads()),
+        "layouts": [list(row.cells) for row in listed.layouts],
+        "targets": [list(row) for row in listed.targets],
+        "sections": [
+            {
+                "title": section.title,
+                "rows": [["✓" if row.done else "□", row.label, row.text] for row in section.entries],
+            }
+            for section in listed.sections
+        ],
+        "service_heads": list(checklist_words.service_heads()),
+        "services": [list(row.cells) for row in listed.services],
+        "questions": list(listed.questions),
+    }
+
+
 def _labels() -> dict[str, str]:
     return {
         "quotation": _("QUOTATION OF COMPUTE"),
@@ -281,6 +304,11 @@ def _labels() -> dict[str, str]:
         "value": _("Value"),
         "unit": _("Unit"),
         "method": _("Method and uncertainty"),
+        "checklist": _("Operations checklist"),
+        "layouts": _("One server and a redundant layout"),
+        "services": _("Services and data"),
+        "questions": _("Open questions"),
+        "open": _("open"),
     }
 
 

@@ -20,7 +20,8 @@ from planner.presenters import answer
 from planner.rejections import RejectedGroup
 from planner.sizing.quantities import Assumption
 from planner.sizing.results import Bill, Candidate, Comparison
-from reports import words
+from reports import checklist_words, words
+from reports.checklist_words import ChecklistView
 from reports.sheets import Sheet, SheetWorkload
 
 ROWS_PER_PAGE = 50
@@ -252,6 +253,14 @@ def workload(item: SheetWorkload, *, first: int = 0, count: int | None = None) -
     )
 
 
+def checklist(sheet: Sheet) -> ChecklistView | None:
+    """The operations checklist in words; None where the version has none."""
+    if sheet.checklist is None:
+        return None
+    named = [(item.name or str(kinds.of(item.kind).title), item.comparison) for item in sheet.workloads]
+    return checklist_words.view(sheet.checklist, named)
+
+
 def page_number(asked: str | None) -> int:
     return int(asked) if asked and asked.isascii() and asked.isdigit() and len(asked) < 6 else 1
 
@@ -264,6 +273,11 @@ def page(sheet: Sheet, number: int) -> dict[str, Any]:
     first = (number - 1) * ROWS_PER_PAGE
     return {
         "workloads": [workload(item, first=first, count=ROWS_PER_PAGE) for item in sheet.workloads],
+        "checklist": checklist(sheet),
+        "checklist_heads": {
+            "services": checklist_words.service_heads(),
+            "layouts": checklist_words.layout_heads(),
+        },
         "number": number,
         "last": last,
         "previous": number - 1 if number > 1 else None,

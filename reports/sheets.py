@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from planner.sizing.results import Comparison
+from reports.checklist import Checklist
 from reports.content import canonical, comparison_text, content_text, fingerprint, read_comparison
 from reports.models import PlanVersion, PlanWorkload
 from reports.public import holds_private, shown_by_link
@@ -45,6 +46,7 @@ class Sheet:
     fingerprint: str | None
     workloads: tuple[SheetWorkload, ...]
     content_text: str
+    checklist: Checklist | None = None
 
     @property
     def is_draft(self) -> bool:
@@ -83,6 +85,7 @@ def of_version(version: PlanVersion, *, is_shared: bool = False) -> Sheet:
             SheetWorkload(row.position, row.name, row.kind, row.query, read_comparison(row)) for row in rows
         ),
         content_text=content_text(version, rows),
+        checklist=Checklist.model_validate_json(version.checklist_text) if version.checklist_text else None,
     )
 
 

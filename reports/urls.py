@@ -1,6 +1,15 @@
 from django.urls import URLPattern, URLResolver, path, register_converter
 
-from reports import account_views, export_views, note_views, search_views, share_views, version_views, views
+from reports import (
+    account_views,
+    checklist_views,
+    export_views,
+    note_views,
+    search_views,
+    share_views,
+    version_views,
+    views,
+)
 
 
 class SlugConverter:
@@ -31,6 +40,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("plans/<plan:slug>/history/", views.history, name="history"),
     path("plans/<plan:slug>/compare/", version_views.compare, name="compare"),
     path("plans/<plan:slug>/reprice/", version_views.reprice, name="reprice"),
+    path("plans/<plan:slug>/checklist/", checklist_views.checklist, name="checklist"),
     path("plans/<plan:slug>/workloads/", version_views.workloads, name="workloads"),
     path("plans/<plan:slug>/v/<int:number>/copy/", version_views.copy, name="copy"),
     path("plans/<plan:slug>/discussion/", note_views.discussion, name="discussion"),

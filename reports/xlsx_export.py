@@ -16,7 +16,8 @@ from xlsxwriter.worksheet import Worksheet
 
 from planner import assumption_words, wording
 from planner.columns import Value
-from reports import words
+from reports import checklist_words, presenters, words
+from reports.checklist_words import ChecklistView
 from reports.sheets import Sheet
 from reports.table import Head, heads, rows, workload_name
 
@@ -103,6 +104,9 @@ def render(sheet: Sheet) -> bytes:
               _bill(sheet))  # fmt: skip
     book.page(_("Assumptions"), [_("Workload"), _("Assumption"), _("Value"), _("Unit"), _("Source")],
               _assumptions(sheet))  # fmt: skip
+    listed = presenters.checklist(sheet)
+    if listed is not None:
+        book.page(_("Checklist"), [_("Section"), _("What"), _("Settled"), _("Value")], _checklist(listed))
     book.page(pgettext("sheet of a workbook", "Plan"), [_("What"), _("Value")], _about(sheet))
     book.book.close()
     return out.getvalue()
@@ -169,3 +173,29 @@ def _together(sheet: Sheet) -> list[list[Value]]:
         [f"{title} [{total.currency}]" + ("" if total.complete else " ≥"), total.amount]
         for total in sheet.totals
     ]
+
+
+def _checklist(listed: ChecklistView) -> list[list[Value]]:
+    """Every point of the checklist as a row; the layouts and services beneath, one row for each."""
+    rows: list[list[Value]] = [
+        [section.title, entry.label, entry.done, entry.text]
+        for section in listed.sections
+        for entry in section.entries
+    ]
+    target = _("Availability, recovery and loss")
+    rows += [[target, label, None, text] for label, text in listed.targets]
+    rows += [[target, None, None, sentence] for sentence in listed.verdicts]
+    heads = checklist_words.layout_heads()
+    rows += [
+        [_("One server and a redundant layout"), f"{row.workload}: {row.name}", None,
+         "; ".join(f"{head}: {cell}" for head, cell in zip(heads[2:], row.cells[2:], strict=True))]
+        for row in listed.layouts
+    ]  # fmt: skip
+    heads = checklist_words.service_heads()
+    rows += [
+        [_("Services and data"), row.name, None,
+         "; ".join(f"{head}: {cell}" for head, cell in zip(heads[1:], row.cells[1:], strict=True) if cell)]
+        for row in listed.services
+    ]  # fmt: skip
+    rows += [[_("Open questions"), None, None, question] for question in listed.questions]
+    return rows

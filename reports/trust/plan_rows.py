@@ -22,10 +22,11 @@ def plan_parts() -> Iterable[Row]:
         ("tags/", EDITORS, {"tags": "zq"}),
         ("comments/", MEMBERS, {"text": "zq"}),
         ("decisions/", EDITORS, decision),
+        ("checklist/", EDITORS, {"base_number": "2"}),
     )
     for part, allow, form in posts:
         yield _post(part, allow, form)
-    for part in ("workloads/",):
+    for part in ("workloads/", "checklist/"):
         path = f"/plans/{{plan}}/{part}"
         yield row(path, EDITORS, expect={"viewer": [403], "other_owner": [404], "removed": [404]})
     # A comment is its author's; an owner may take away any. For the others it is not there.

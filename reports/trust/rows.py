@@ -25,7 +25,8 @@ def row(path: str, allow: list[str] | str, method: str = "GET", **more: Any) -> 
 def public() -> Iterable[Row]:
     """Pages and answers for everybody."""
     for path in (
-        "/", "/components/", "/methods/{subject}/", "/evidence/", "/workbench/", "/workbench/models/", "/workbench/chart/",
+        "/", "/components/", "/methods/{subject}/", "/evidence/", "/workbench/", "/workbench/models/",
+        "/workbench/chart/",
         "/workbench/model/", "/search/",
         "/workbench/candidate/{offer}/", "/accelerators/{accelerator}/support/", "/reach/",
         "/healthz", "/catalog/accelerators/", "/catalog/accelerators/{accelerator}/", "/catalog/offers/",
