@@ -64,6 +64,9 @@ class PriceRow(Schema):
     accelerator: str | None
     gpu_count: int | None
     gpu_fraction: Decimal
+    availability: str
+    """What its source said of the stock, and when; empty where it says nothing."""
+    availability_on: date | None
     not_comparable: str
     amount: Decimal
     currency: str
@@ -116,6 +119,8 @@ def _row(offer: Offer, rates: dict[str, Decimal]) -> PriceRow:
         accelerator=offer.accelerator_id,
         gpu_count=offer.gpu_count,
         gpu_fraction=offer.gpu_fraction,
+        availability=offer.availability,
+        availability_on=offer.availability_on,
         not_comparable=offer.not_comparable,
         amount=price.amount,
         currency=price.currency,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any, ClassVar, cast
 
 from django import forms
@@ -139,13 +140,27 @@ class OfferFilterForm(FilterForm):
     storage_min = forms.FloatField(
         label=_("Network storage at least, MB/s"), required=False, min_value=0, max_value=10_000_000
     )
+    on = forms.DateField(
+        label=_("Prices as of"), required=False, widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        input_formats=["%Y-%m-%d"],
+    )  # fmt: skip
     comparable = forms.ChoiceField(
         label=_("Comparable"), required=False, choices=[ANY, ("yes", _("yes")), ("no", _("no"))]
     )
 
-    def __init__(self, *args: Any, providers: list[Provider], **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, providers: list[Provider], today: date | None = None, **kwargs: Any
+    ) -> None:
         self.providers = providers
+        self.today = today
         super().__init__(*args, **kwargs)
+
+    def clean_on(self) -> date | None:
+        """Nothing for today: what holds now is what lists show anyway."""
+        on: date | None = self.cleaned_data["on"]
+        if on is not None and self.today is not None and on > self.today:
+            raise forms.ValidationError(_("This day has not come yet."))
+        return None if on == self.today else on
 
     def offer_choices(self) -> None:
         self.choose("provider", [(one.slug, one.name) for one in self.providers])
@@ -197,12 +212,13 @@ class OfferFilterForm(FilterForm):
         """Sorted as asked, unknown figures last whichever way it runs."""
         name, downwards = self.sort
         column = self.SORTS[name]
-        figure = PER_PRICE.get(column)
+        dollars = "usd_on" if self.value("on") else "usd_per_hour"
+        figure = per_price(dollars).get(column)
         if figure is not None:
             offers = offers.annotate(**{column: figure})
-        sorted_by = F(column)
+        sorted_by = F(dollars if column == "usd_per_hour" else column)
         order = sorted_by.desc(nulls_last=True) if downwards else sorted_by.asc(nulls_last=True)
-        return offers.order_by(order, F("usd_per_hour").asc(nulls_last=True), "pk")
+        return offers.order_by(order, F(dollars).asc(nulls_last=True), "pk")
 
     def apply(self, offers: OfferQuerySet) -> OfferQuerySet:
         return self.ordered(self.found(offers))
@@ -227,7 +243,6 @@ def _in_places(words: str) -> Q:
 
 _FLOAT = FloatField()
 _DEVICES = NullIf(F("gpu_count") * F("gpu_fraction"), Value(0), output_field=_FLOAT)
-_USD_PER_DEVICE = ExpressionWrapper(Cast("usd_per_hour", _FLOAT) / _DEVICES, output_field=_FLOAT)
 
 
 def _where_comparable(figure: Any) -> Case:
@@ -235,9 +250,11 @@ def _where_comparable(figure: Any) -> Case:
     return Case(When(not_comparable="", then=figure), default=None, output_field=_FLOAT)
 
 
-PER_PRICE: dict[str, Any] = {
-    "usd_per_gpu_hour": _USD_PER_DEVICE,
-    "bandwidth_per_usd": _where_comparable(F("accelerator__bandwidth_bytes_per_s") / _USD_PER_DEVICE),
-    "memory_per_usd": _where_comparable(Cast("accelerator__memory_bytes", _FLOAT) / _USD_PER_DEVICE),
-}
-"""Figures that are worked out for sorting only where they are asked for."""
+def per_price(dollars: str) -> dict[str, Any]:
+    """Figures by the column of the price in dollars, worked out for sorting only where they are asked for."""
+    each = ExpressionWrapper(Cast(dollars, _FLOAT) / _DEVICES, output_field=_FLOAT)
+    return {
+        "usd_per_gpu_hour": each,
+        "bandwidth_per_usd": _where_comparable(F("accelerator__bandwidth_bytes_per_s") / each),
+        "memory_per_usd": _where_comparable(Cast("accelerator__memory_bytes", _FLOAT) / each),
+    }

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Max, Min
+from django.db.models import Count, Max, Min, OuterRef, Subquery
 from django.utils.translation import get_language, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from catalog import wording
 from catalog.facts import RATES, AcceleratorFact, Rate, accelerators
+from catalog.history import MarketPoint
 from catalog.identify import identify
 from catalog.models import (
     WITHOUT_ACCELERATOR,
@@ -22,10 +23,11 @@ from catalog.models import (
     Offer,
     Price,
     Refresh,
+    RefreshQuerySet,
     RefreshStatus,
     Region,
 )
-from catalog.services import refresh_is_running
+from catalog.runs import is_alive
 from catalog.sheets import Fact, number, scaled
 from catalog.sources import Source
 
@@ -209,12 +211,48 @@ def money(amount: Decimal) -> str:
     return f"{whole}.{part:0<2}"
 
 
+def market_rows(points: Iterable[MarketPoint]) -> list[dict[str, Any]]:
+    """The market's days, newest first, in dollars for one GPU and hour."""
+    return [
+        {"point": one, "low": money(one.low), "median": money(one.median), "high": money(one.high)}
+        for one in points
+    ][::-1]
+
+
 def source_row(source: Source, at: datetime) -> dict[str, Any]:
-    """Where a source stands: its last run, its last good one, what it gave."""
-    runs = Refresh.objects.filter(source=source.name)
-    last = runs.first()
-    good = runs.good().first()
-    running = refresh_is_running(source.name, at)
+    return source_rows([source], at)[0]
+
+
+def source_rows(sources: Sequence[Source], at: datetime) -> list[dict[str, Any]]:
+    """Where each source stands: its last run, its last good one, what it gave. A constant number of queries."""
+    runs = Refresh.objects.filter(source__in=[source.name for source in sources])
+    last = _newest_by_source(runs)
+    good = _newest_by_source(runs.good())
+    alive = {run.source for run in runs.filter(status=RefreshStatus.RUNNING) if is_alive(run, at)}
+    providers = {provider for source in sources for provider in source.all_providers}
+    counts = dict(
+        Offer.objects.filter(provider__in=providers)
+        .current()
+        .values_list("provider")
+        .annotate(Count("pk"))
+        .order_by()
+    )
+    return [
+        _source_row(source, last.get(source.name), good.get(source.name), source.name in alive, at)
+        | {"offers": sum(counts.get(provider, 0) for provider in source.all_providers)}
+        for source in sources
+    ]
+
+
+def _newest_by_source(runs: RefreshQuerySet) -> dict[str, Refresh]:
+    newest = runs.filter(source=OuterRef("source")).order_by("-started_at", "-pk")
+    found = runs.filter(pk=Subquery(newest.values("pk")[:1]))
+    return {run.source: run for run in found}
+
+
+def _source_row(
+    source: Source, last: Refresh | None, good: Refresh | None, running: bool, at: datetime
+) -> dict[str, Any]:
     state = "never" if last is None else last.status
     if last is not None and last.status == RefreshStatus.RUNNING and not running:
         state = "failed"
@@ -227,7 +265,6 @@ def source_row(source: Source, at: datetime) -> dict[str, Any]:
         "age_hours": None
         if good is None or good.finished_at is None
         else int((at - good.finished_at).total_seconds() // 3600),
-        "offers": Offer.objects.filter(provider__in=source.all_providers).current().count(),
     }
 
 

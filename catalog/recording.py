@@ -54,6 +54,7 @@ class Observation:
     not_comparable: str = ""
     not_comparable_detail: str = ""
     note: str = ""
+    availability: str = ""
     unit: str = "hour"
     observed_precision: str = "day"
     effective_from: date | None = None
@@ -66,6 +67,10 @@ class Observation:
     def key(self) -> str:
         count = self.gpu_count if self.sold_per_gpu else None
         return offer_key(self.provider, self.sku, self.region, self.tier, self.tier_detail, count)
+
+    @property
+    def availability_on(self) -> date | None:
+        return self.observed_on if self.availability else None
 
     def offer_fields(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in OFFER_FIELDS} | {
@@ -81,10 +86,14 @@ OFFER_FIELDS = (
     "accelerator_as_written", "gpu_count", "gpu_fraction", "gpu_memory_gib", "vcpu", "ram_gib",
     "sold_per_gpu",
     "fabric", "spec_source", "not_comparable", "not_comparable_detail", "note",
+    "availability", "availability_on",
 )  # fmt: skip
 """Facts of the machine that a newer observation may correct."""
 
-FACTS_KEPT = ("gpu_memory_gib", "vcpu", "ram_gib", "spec_source", "fabric", "note", "accelerator_as_written")
+FACTS_KEPT = (
+    "gpu_memory_gib", "vcpu", "ram_gib", "spec_source", "fabric", "note", "accelerator_as_written", "availability",
+    "availability_on",
+)  # fmt: skip
 """Facts that an observation without them does not take away."""
 
 

@@ -22,6 +22,7 @@ from catalog.models import (
     CatalogVersion,
     EgressTier,
     ExchangeRate,
+    MarketDay,
     Offer,
     Provider,
     Region,
@@ -75,6 +76,7 @@ def load_seeds(at: datetime, folder: Path = SEEDS) -> SeedReport:
         )
         _load_table(report, StorageSpeed, "storage_speeds", folder, ("provider_id", "kind", "name"))
         _load_table(report, EgressTier, "egress", folder, ("provider_id", "region", "from_gb"))
+        _load_table(report, MarketDay, "market_days", folder, ("accelerator_id", "on"))
         _load_table(report, ExchangeRate, "exchange", folder, ("on", "currency"))
         _load_offers(report, folder, at)
         if report.changed["exchange"]:
@@ -135,8 +137,9 @@ def load_rows(
             for attname, column in columns.items()
             if column.name in cells and not column.is_relation
         }
-        if "provider" in cells:
-            values["provider_id"] = cells["provider"]
+        for name in ("provider", "accelerator"):
+            if name in cells:
+                values[f"{name}_id"] = cells[name]
         fresh = model(**values)
         row = known.get(tuple(getattr(fresh, part) for part in key))
         if row is None:

@@ -161,7 +161,7 @@ def _observation_of(held: KeptBack) -> Observation:
         tier=offer.tier,
         tier_detail=offer.tier_detail,
         accelerator=offer.accelerator_id,
-        **{name: getattr(offer, name) for name in OFFER_FIELDS},
+        **{name: getattr(offer, name) for name in OFFER_FIELDS if name != "availability_on"},
         amount=held.amount,
         currency=held.currency,
         unit=held.unit,

@@ -168,6 +168,7 @@ def _observation(source: Source, quote: Quote, run: Refresh) -> Observation:
         not_comparable=quote.not_comparable,
         not_comparable_detail=quote.not_comparable_detail,
         note=quote.note[:200],
+        availability=quote.availability,
         amount=rounded(quote.amount),
         currency=quote.currency,
         unit=quote.unit,

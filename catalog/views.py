@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime, time
 from typing import Any
 
 from django.contrib import messages
@@ -16,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.access import signed_in
-from catalog import presenters, services, sheets
+from catalog import history, presenters, price_charts, services, sheets
 from catalog.facts import accelerators as accelerator_facts
 from catalog.forms import AcceleratorFilterForm, FilterForm, OfferFilterForm
 from catalog.models import KeptBack, MachineType, Offer, Provider, Refresh
@@ -82,10 +83,13 @@ def accelerator(request: HttpRequest, name: str) -> HttpResponse:
     form = OfferFilterForm(QueryDict("sort=gpu_price"), providers=[])
     found = Offer.objects.filter(accelerator=name, tier="on_demand").current().comparable().seen_lately(at)
     offers = form.apply(found).select_related("current_price", "provider")[:OFFERS_OF_ACCELERATOR]
+    points = history.market_of(name, at.date())
     context = {
         "fact": fact,
         "groups": presenters.fact_groups(fact),
         "drivers": sheets.driver_sheet(fact),
+        "market": presenters.market_rows(points),
+        "market_chart": price_charts.of_market(points),
         "rows": presenters.offer_rows(offers, at),
     }
     return render(request, "catalog/accelerator.html", context)
@@ -94,14 +98,19 @@ def accelerator(request: HttpRequest, name: str) -> HttpResponse:
 @require_safe
 def offers(request: HttpRequest) -> HttpResponse:
     at = timezone.now()
-    form = OfferFilterForm(request.GET, providers=list(Provider.objects.all()))
-    found = form.apply(Offer.objects.current()).select_related("current_price", "provider")
+    form = OfferFilterForm(request.GET, providers=list(Provider.objects.all()), today=at.date())
+    past = form.value("on")
+    known = Offer.objects.current() if past is None else history.as_of(Offer.objects.all(), past)
+    found = form.apply(known).select_related("current_price", "provider")
     page = FirstPages(found, OFFERS_PER_PAGE).get_page(request.GET.get("page"))
+    shown = list(page.object_list) if past is None else history.put_back(list(page.object_list))
+    seen_at = at if past is None else datetime.combine(past, time.max, at.tzinfo)
     context = {
         "form": form,
         "page": page,
         "shown_maximum": PAGES_MAXIMUM * OFFERS_PER_PAGE,
-        "rows": presenters.offer_rows(page.object_list, at),
+        "rows": presenters.offer_rows(shown, seen_at),
+        "past": past,
         **_sorting(request, form),
     }
     return _page_or_list(request, "catalog/offers.html", "catalog/_offer_list.html", context)
@@ -121,6 +130,7 @@ def offer(request: HttpRequest, pk: int) -> HttpResponse:
         "machine": sheets.machine_facts(found, size),
         "size": size,
         "prices": found.prices.all()[:PRICES_SHOWN],
+        "price_chart": price_charts.of_offer(history.steps_of(found)),
         "terms": sheets.billing_facts(getattr(provider, "billing", None)),
         "storage": provider.storage_prices.filter(region__in=("", found.region)),
         "speeds": [sheets.storage_speed_row(one) for one in provider.storage_speeds.all()],
@@ -132,7 +142,7 @@ def offer(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def sources(request: HttpRequest) -> HttpResponse:
     at = timezone.now()
-    context = {"rows": [presenters.source_row(one, at) for one in SOURCES.values()]}
+    context = {"rows": presenters.source_rows(list(SOURCES.values()), at)}
     context["shipped"] = presenters.shipped_sources()
     return render(request, "catalog/sources.html", context)
 

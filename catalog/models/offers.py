@@ -33,6 +33,12 @@ class PriceUnit(models.TextChoices):
     MONTH = "month", _("per month")
 
 
+class Availability(models.TextChoices):
+    AVAILABLE = "available", _("available")
+    LOW = "low", _("few left")
+    NONE = "none", _("none at the moment")
+
+
 class Provider(models.Model):
     """A company that rents machines; ``slug`` is the name used everywhere."""
 
@@ -155,6 +161,10 @@ class Offer(models.Model):
     not_comparable_detail = models.CharField(max_length=160, blank=True)
     note = models.CharField(max_length=200, blank=True)
 
+    availability = models.CharField(max_length=12, choices=Availability.choices, blank=True)
+    """What its source said of the stock, when it says anything; a price is no stock."""
+    availability_on = models.DateField(null=True, blank=True)
+
     current_price = models.OneToOneField(
         "Price", on_delete=models.PROTECT, null=True, blank=True, related_name="current_of"
     )
@@ -211,6 +221,28 @@ def offer_key(
     return "|".join(
         (provider, sku, region, tier, tier_detail, "" if sold_gpu_count is None else str(sold_gpu_count))
     )
+
+
+class MarketDay(models.Model):
+    """What one GPU of a kind cost an hour over a whole market on a day, as somebody who watched it reported."""
+
+    accelerator = models.ForeignKey(Accelerator, on_delete=models.CASCADE, related_name="market_days")
+    on = models.DateField()
+    low = models.DecimalField(**PRICE_DIGITS)
+    median = models.DecimalField(**PRICE_DIGITS)
+    high = models.DecimalField(**PRICE_DIGITS)
+    currency = models.CharField(max_length=3, default="USD")
+    listed_count = models.PositiveIntegerField(null=True, blank=True)
+    """Offers listed and, of these, available: the mean over the day."""
+    available_count = models.PositiveIntegerField(null=True, blank=True)
+    source = models.CharField(max_length=200)
+
+    class Meta:
+        ordering = ("accelerator", "on")
+        constraints = [models.UniqueConstraint(fields=["accelerator", "on"], name="catalog_market_day_once")]
+
+    def __str__(self) -> str:
+        return f"{self.accelerator_id} {self.on}"
 
 
 class Price(models.Model):

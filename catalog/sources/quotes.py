@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -47,6 +48,7 @@ class Quote(Value):
     not_comparable: str = ""
     not_comparable_detail: str = ""
     note: str = ""
+    availability: Literal["", "available", "low", "none"] = ""
     estimated: bool = False
     floor: bool = False
     """What somebody on a marketplace asks, not a list price."""

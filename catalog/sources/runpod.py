@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 import httpx2
 
@@ -22,6 +22,10 @@ QUERY = (
     "communityPrice clusterPrice oneMonthPrice threeMonthPrice sixMonthPrice maxGpuCount "
     "lowestPrice(input: {gpuCount: 1}) { minimumBidPrice uninterruptablePrice minVcpu minMemory stockStatus } } }"
 )
+STOCK: dict[str, Literal["available", "low", "none"]] = {
+    "High": "available", "Medium": "available", "Low": "low", "Out": "none",
+}  # fmt: skip
+"""Of single GPUs; a stock that is not stated is unknown."""
 COUNTS = (1, 2, 4, 8)
 """Machines of any count up to the largest can be rented; these lose no layout."""
 PRICES = (
@@ -74,10 +78,5 @@ def _quotes(row: dict[str, Any]) -> Iterator[Quote | Refused]:
                 currency="USD", gpu_count=count, sold_per_gpu=True,
                 vcpu=answers.figure(lowest.get("minVcpu")) if one else None,
                 ram_gib=answers.figure(lowest.get("minMemory")) if one else None,
-                note=_stock(lowest) if one else "", **facts,
+                availability=STOCK.get(str(lowest.get("stockStatus")), "") if one else "", **facts,
             )  # fmt: skip
-
-
-def _stock(lowest: dict[str, Any]) -> str:
-    stock = lowest.get("stockStatus")
-    return f"stock: {stock[:20]}" if isinstance(stock, str) else ""

@@ -55,7 +55,7 @@ def _quotes(row: dict[str, Any]) -> Iterator[Quote | Refused]:
         "sku": str(row["id"])[:120], "region": str(row.get("geolocation") or "")[:60], "currency": "USD",
         "gpu_count": count, "vcpu": answers.figure(row.get("cpu_cores_effective")),
         "ram_gib": None if ram_gib is None else (ram_gib * share).quantize(Decimal("0.01")),
-        "floor": True, "note": _trust(row),
+        "floor": True, "availability": "available", "note": _trust(row),
     }  # fmt: skip
     price = answers.amount(row["dph_base"])
     yield price if isinstance(price, Refused) else Quote(tier="on_demand", amount=price, **common)

@@ -63,6 +63,7 @@ def _quotes(row: dict[str, Any], metal: bool) -> Iterator[Quote | Refused]:
     if not places:
         # A product without capacity now: it is listed, and nobody can rent it today.
         places, facts["not_comparable"] = [""], facts.get("not_comparable") or "no_capacity"
+    facts["availability"] = "available" if row["locations"] else "none"
     for column, tier in (("hourly_cost", "on_demand"), ("hourly_cost_preemptible", "spot")):
         if row.get(column) is None and tier == "spot":
             continue

@@ -36,7 +36,7 @@ def test_pages_answer_whole_and_in_part(client: Client, report: SeedReport, addr
     ("address", "queries"),
     [
         ("/catalog/accelerators/", 0),
-        ("/catalog/accelerators/H100-SXM5/", 2),
+        ("/catalog/accelerators/H100-SXM5/", 5),
         ("/catalog/offers/", 4),
         ("/catalog/offers/?q=h100&page=2&sort=-price", 6),
         ("/catalog/sources/", 5),

@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from catalog.facts import accelerators
 from catalog.seed_making import machines, offers, terms
 from catalog.seed_making.accelerators import accelerator_rows
+from catalog.seed_making.market_days import market_days
 from catalog.seed_making.tables import Row, read_rows, without_unknowns, write_csv, write_json
 
 SEEDS = Path(__file__).resolve().parents[2] / "seeds"
@@ -60,6 +61,11 @@ class Command(BaseCommand):
             "exchange",
             "Units of a currency for one US dollar",
             terms.exchange_rows(read("prices/fx_2026.csv")),
+        )
+        self._write(
+            "market_days",
+            "What one GPU of a kind cost an hour over a market, by day",
+            market_days((folder / "prices/history_h100_sxm.jsonl").read_text(encoding="utf-8").splitlines()),
         )
         sizes = read("prices/azure_vm_sizes.csv")
         gpu_sizes = [_azure_size(row) for row in sizes if row["kind"] == "gpu"]
