@@ -1,10 +1,11 @@
-"""One search over what a reader may see: models, accelerators, providers, regions, machines; own plans."""
+"""One search over what a reader may see: models, accelerators, providers, regions, machines; own plans and quotes."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from urllib.parse import quote, urlencode
 
 from django.contrib.auth.models import AnonymousUser
@@ -17,7 +18,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from accounts.models import User
 from catalog.facts import AcceleratorFact, accelerators
 from catalog.identify import identify
-from catalog.models import Offer, Provider, Region
+from catalog.models import Offer, PrivateOffer, Provider, Region
 from planner import architectures, presenters
 from reports.models import Plan
 
@@ -59,13 +60,13 @@ PAGES: tuple[tuple[str, str | Promise], ...] = (
 )
 
 
-def search(text: str, reader: Reader) -> list[Group]:
+def search(text: str, reader: Reader, at: datetime) -> list[Group]:
     """Groups with at least one hit, the reader's own plans first. Nothing is found for an empty text."""
     asked = unicodedata.normalize("NFKC", text[:TEXT_MAXIMUM]).strip()
     if not asked:
         return []
     groups = (
-        _plans(asked, reader), _models(asked), _accelerators(asked),
+        _plans(asked, reader), _quotes(asked, reader, at), _models(asked), _accelerators(asked),
         _providers(asked), _regions(asked), _machines(asked), _pages(asked),
     )  # fmt: skip
     return [group for group in groups if group.hits]
@@ -87,6 +88,22 @@ def _plans(text: str, reader: Reader) -> Group:
     found = Plan.objects.of(reader).live().matching(text).select_related("team")[: PER_GROUP + 1]
     hits = (Hit(reverse("reports:plan", args=[plan.slug]), plan.title, plan.team.name) for plan in found)
     return _group("plans", label, hits, f"{reverse('reports:plans')}?{_query(q=text)}")
+
+
+def _quotes(text: str, reader: Reader, at: datetime) -> Group:
+    """Private offers of the teams the reader is a member of now; nobody else's."""
+    label = _("Quotes of your teams")
+    if not isinstance(reader, User):
+        return Group("quotes", label, ())
+    own = PrivateOffer.objects.standing(at).filter(team__memberships__user=reader)
+    found = own.filter(
+        Q(provider_name__icontains=text) | Q(sku__icontains=text) | Q(reference__icontains=text)
+    ).select_related("team")[: PER_GROUP + 1]
+    hits = (
+        Hit(reverse("catalog:quote", args=[one.pk]), f"{one.provider_name} {one.sku}", one.team.name)
+        for one in found
+    )
+    return _group("quotes", label, hits, reverse("catalog:quotes"))
 
 
 def _models(text: str) -> Group:

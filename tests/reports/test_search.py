@@ -1,17 +1,19 @@
-"""One search: what is public for everybody, plans for their teams alone."""
+"""One search: what is public for everybody, plans and quotes for their teams alone."""
 
 from __future__ import annotations
 
 import html
 import re
+from datetime import date
+from decimal import Decimal
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from accounts.models import User
-from catalog.models import Region
+from accounts.models import Team, User
+from catalog.models import PrivateOffer, Region
 from reports.models import Plan
 from reports.search import PER_GROUP, search
 from tests.factories import AT
@@ -26,7 +28,17 @@ HX = {"HX-Request": "true"}
 
 def found(text: str, reader: User | None = None) -> dict[str, list[str]]:
     """Titles by kind."""
-    return {group.key: [hit.title for hit in group.hits] for group in search(text, reader or AnonymousUser())}
+    return {
+        group.key: [hit.title for hit in group.hits] for group in search(text, reader or AnonymousUser(), AT)
+    }
+
+
+def make_quote(team: Team, **changes: object) -> PrivateOffer:
+    values: dict[str, object] = {
+        "team": team, "provider_name": "Quiet Cloud", "sku": "quiet-8", "accelerator_as_written": "H100",
+        "gpu_count": 8, "amount": Decimal("12"), "currency": "USD", "received_on": date(2026, 11, 1), "created_at": AT,
+    }  # fmt: skip
+    return PrivateOffer.objects.create(**{**values, **changes})
 
 
 def test_models_accelerators_providers_places_and_machines_are_found_by_a_part_of_their_name(
@@ -75,6 +87,16 @@ def test_archived_plans_are_not_found(catalog: None, crew: Crew) -> None:
     assert "plans" not in found("zebra", crew.owner)
 
 
+def test_quotes_are_found_by_members_alone_and_only_while_they_stand(catalog: None, crew: Crew) -> None:
+    quote = make_quote(crew.team, reference="Q-2026-77")
+    assert found("quiet", crew.viewer)["quotes"] == ["Quiet Cloud quiet-8"]
+    assert found("Q-2026-77", crew.owner)["quotes"] == ["Quiet Cloud quiet-8"]
+    assert found("quiet", crew.stranger) == {}
+    assert found("quiet") == {}
+    PrivateOffer.objects.filter(pk=quote.pk).update(ended_at=AT)
+    assert found("quiet", crew.owner) == {}
+
+
 def test_each_hit_leads_to_a_page_that_is_there(catalog: None, crew: Crew) -> None:
     save_plan(crew.team, crew.owner, "H100 for chat")
     client = sign_in(crew.owner)
@@ -91,7 +113,7 @@ def test_each_hit_leads_to_a_page_that_is_there(catalog: None, crew: Crew) -> No
 def test_at_most_a_few_of_a_kind_are_shown_with_a_way_to_all(catalog: None) -> None:
     for number in range(PER_GROUP + 2):
         make_offer("H100-SXM5", "2.00", sku=f"rack-{number}")
-    group = next(group for group in search("rack-", AnonymousUser()) if group.key == "machines")
+    group = next(group for group in search("rack-", AnonymousUser(), AT) if group.key == "machines")
     assert len(group.hits) == PER_GROUP
     assert group.more == "/catalog/offers/?q=rack-&kind=all"
 
@@ -122,6 +144,7 @@ def test_a_search_asks_the_database_a_few_times_however_much_is_found(
     catalog: None, crew: Crew, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     for number in range(12):
+        make_quote(crew.team, sku=f"known-{number}")
         make_offer("H100-SXM5", "2.00", sku=f"known-{number}")
     with django_assert_max_num_queries(5):
         assert found("known", crew.owner)
