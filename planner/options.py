@@ -19,6 +19,12 @@ RUNTIMES = (
     ("sglang", "SGLang"),
     ("tensorrt_llm", "TensorRT-LLM"),
     ("llama_cpp", "llama.cpp"),
+    ("lmdeploy", _("LMDeploy (memory only)")),
+    ("tgi", _("Text Generation Inference (memory only)")),
+    ("transformers", _("Transformers (memory only)")),
+    ("exllama", _("ExLlamaV2 (memory only)")),
+    ("ollama", _("Ollama (memory only)")),
+    ("other", _("another engine (memory only)")),
 )
 OBJECTIVES = (
     ("cost", _("lowest monthly total")),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from planner import architectures
 from planner.evaluation.cards import cards
-from planner.evaluation.engines import engine
+from planner.evaluation.engines import VERSION, engine
 from planner.evaluation.libraries import (
     FORMATS as LIBRARY_FORMATS,
 )
@@ -24,6 +24,7 @@ from planner.evaluation.libraries import (
     generation,
 )
 from planner.evaluation.rows import options
+from planner.sizing import support
 from planner.sizing.architecture import Architecture, Grouped, Latent, LayerGroup, NotSized
 from planner.sizing.devices import Device, Layout
 from planner.sizing.drafting import drafting
@@ -51,6 +52,15 @@ NEEDS_CARD = frozenset({"kv_tokens", "max_concurrency", "available_kv_gib"})
 WEIGHED = frozenset({"weights_gib_per_gpu", "weights_gib_total"})
 BEFORE_CHUNKS = "0.7"
 """The last vLLM that ran language models without chunked prefill on request (its first engine)."""
+FIRST_ENGINE = {"mllama": BEFORE_CHUNKS}
+"""Families that vLLM ran with its first engine as long as it ran them."""
+MEMORY_ENGINES = (
+    ("lmdeploy", "lmdeploy"),
+    ("ollama", "ollama"),
+    ("text generation inference", "tgi"),
+    ("tgi", "tgi"),
+)
+"""Engines whose memory alone the product models."""
 LLAMA_CPP_CONTEXT = 4096
 """llama-server's context where none is given."""
 
@@ -113,6 +123,9 @@ def case(inputs: Mapping[str, str]) -> MemoryCase:
     if name == "vllm" and version is None and extra.get("chunked_prefill") == "0":
         version = BEFORE_CHUNKS
     arch = _architecture(inputs, any_format=name == "llama_cpp" and metric in WITHOUT_WEIGHTS)
+    if name == "vllm" and version is None and arch.family in support.LAST_VERSIONS["vllm"]:
+        # A model that the newest does not run was run by the last that did.
+        version = FIRST_ENGINE.get(arch.family, support.LAST_VERSIONS["vllm"][arch.family])
     if call is not None:
         arch = as_kept(arch, inputs.get("engine", ""))
     if arch.has_experts is False and extra.get("mla"):
@@ -199,6 +212,11 @@ def _engine(inputs: Mapping[str, str]) -> tuple[str, str | None, bool]:
     label = inputs.get("engine", "")
     if label == "GGUF file":
         return "llama_cpp", None, False
+    own = next((name for word, name in MEMORY_ENGINES if word in label.casefold()), None)
+    if own is not None:
+        number = VERSION.search(inputs.get("engine_version", ""))
+        version = ".".join(part for part in number.groups() if part is not None) if number else None
+        return own, version, version is not None
     found = engine(label, inputs.get("engine_version", ""))
     if found is None or not found.known:
         raise Unsupported(f"engine: {label or 'not named'}")

@@ -165,6 +165,14 @@ def _figure(one: MemoryCase, runtime: Runtime, device: Device) -> float:
         one.cached_as, need.kv_format, need.weights_format, one.layout, runtime, over.batched_tokens
     )
     per_token = kv.pool_bytes_per_token / one.context_divider
+    states = memory.states_apart(kv, runtime)
+    pools = memory.Pools.of(runtime, states)
+    if states:
+        own = kv.without_states()
+        if own.layers:
+            kv, per_token = own, own.pool_bytes_per_token / one.context_divider
+        if runtime.states_upfront:
+            over = replace(over, inside=over.inside + round(states * over.sequences))
     if metric == "activation_peak_gib":
         return over.activation / GIB
     if metric == "compute_buffer_mib":
@@ -201,9 +209,9 @@ def _figure(one: MemoryCase, runtime: Runtime, device: Device) -> float:
     if metric in ("available_kv_gib", "kv_size_gib"):
         return room / GIB
     if metric == "kv_tokens":
-        return room / per_token
+        return room * pools.cache_share / per_token
     if metric == "max_concurrency":
-        return room / kv.reserved_bytes_for(one.request_tokens)
+        return room / pools.request(kv.reserved_bytes_for(one.request_tokens))
     raise Unsupported(f"metric {metric} of {runtime.name}")
 
 

@@ -82,7 +82,7 @@ class Question:
         """
         count = self.machine.device_count
         for devices in (n for n in range(1, count + 1) if count % n == 0):
-            layout = Layout(pp=devices) if self.runtime.name == "llama_cpp" else Layout(tp=devices)
+            layout = Layout(pp=devices) if self.runtime.splits_layers else Layout(tp=devices)
             if divisibility.violation(self.arch, self.need.weights_format, layout) is None:
                 yield layout, count // devices
             if devices > 1 and self._attends_apart(devices):
@@ -191,7 +191,7 @@ def most_users(question: Question, tokens: int) -> Reach | None:
 def formats_of(arch: Architecture, runtime: Runtime) -> tuple[str, ...]:
     """Formats to try a model in, widest first: the checkpoint's own, and what 16 bits are usually made into."""
     stored = arch.stored_format if arch.stored_format in FORMATS else "bf16"
-    if runtime.name == "llama_cpp":
+    if runtime.name in ("llama_cpp", "ollama"):
         return tuple(
             dict.fromkeys((*(("bf16",) if stored in ("bf16", "fp16") else ()), *CONVERTED_LLAMA_CPP))
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil
 
@@ -108,6 +108,16 @@ class KvFootprint:
         return sum(group.held_count * self.fixed_of(group) for group in self.layers if not group.by_token)
 
     @property
+    def sequence_states_bytes(self) -> float:
+        """Of the fixed bytes, those of states."""
+        return sum(group.held_count * self.fixed_of(group) for group in self.layers if group.state_bytes)
+
+    def without_states(self) -> KvFootprint:
+        """What is left where states have a place of their own; the same where there are none."""
+        left = tuple(group for group in self.layers if not group.state_bytes)
+        return self if len(left) == len(self.layers) else replace(self, layers=left, state_page_bytes=0.0)
+
+    @property
     def varies(self) -> bool:
         """Whether the bytes of a token depend on the length: windows, states, an encoder's output."""
         return any(
@@ -174,7 +184,7 @@ def _cache_format(arch: Architecture, kv_format: str, weights_format: str, runti
         return arch.stored_kv_format
     if kv_format == "auto" and runtime.name == "vllm" and _keeps_narrow_entries(arch):
         return "fp8"
-    return "q8_0" if kv_format == "int8" and runtime.name == "llama_cpp" else kv_format
+    return "q8_0" if kv_format == "int8" and runtime.name in ("llama_cpp", "ollama") else kv_format
 
 
 def _keeps_narrow_entries(arch: Architecture) -> bool:

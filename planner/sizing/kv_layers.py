@@ -180,7 +180,7 @@ def _state(
 ) -> KvLayers:
     conv, matrix = a.state_values(tp)
     conv_bytes, matrix_bytes = HALF_BYTES, WHOLE_BYTES
-    if runtime.name == "llama_cpp":
+    if runtime.name in ("llama_cpp", "ollama"):
         conv_bytes = WHOLE_BYTES
     elif runtime.name == "vllm" and family not in FP32_STATES:
         matrix_bytes = HALF_BYTES

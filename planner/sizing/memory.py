@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil, floor
 from typing import Any
 
@@ -27,6 +27,35 @@ def device_bytes(device: Device, fraction: float = 1.0) -> int:
     return floor(device.engine_total_bytes * fraction)
 
 
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """A room that is split between states and cache in a fixed ratio, whatever is asked for.
+
+    A request takes of the room as much as the pool it fills first says: the larger of states ÷ their share and
+    cache ÷ its share.
+    """
+
+    states: float = 0.0
+    cache_share: float = 1.0
+
+    @staticmethod
+    def of(runtime: Runtime, states: float) -> Pools:
+        ratio = runtime.state_pool_ratio
+        return Pools(states, 1.0 / (1.0 + ratio)) if ratio and states else Pools()
+
+    def request(self, cache_bytes: int) -> int:
+        """Bytes of the whole room that one request with this much cache takes."""
+        if self.cache_share == 1.0:
+            return cache_bytes
+        return ceil(max(cache_bytes / self.cache_share, self.states / (1.0 - self.cache_share)))
+
+
+def states_apart(kv: kv_cache.KvFootprint, runtime: Runtime) -> float:
+    """Bytes of one sequence's states where the engine keeps them apart from the cache; 0 where it does not."""
+    apart = runtime.states_upfront or runtime.state_pool_ratio
+    return kv.sequence_states_bytes if apart else 0.0
+
+
 def split(
     arch: Architecture, need: Need, runtime: Runtime, device: Device, layout: Layout, fraction: float = 1.0
 ) -> MemorySplit:
@@ -38,7 +67,11 @@ def split(
     kv = kv_cache.footprint(arch, need.kv_format, need.weights_format, layout, runtime, over.batched_tokens)
     total = device_bytes(device, fraction)
     share = need.utilization or runtime.fraction
-    fixed = resident + over.activation + over.inside
+    states = states_apart(kv, runtime)
+    if states:
+        kv = kv.without_states()
+    inside = over.inside + (round(states * over.sequences) if runtime.states_upfront else 0)
+    fixed = resident + over.activation + inside
     overcommitted, fraction_maximum = 0, None
     if runtime.budget == "fraction_of_total":
         usable = min(floor(share * total), max(0, total - over.outside))
@@ -50,20 +83,21 @@ def split(
         # The static part holds weights and cache, of what is free after the engine set itself up; what is
         # left must hold the rest.
         free = total - over.non_torch - over.context
-        static = min(floor(share * max(0, free)), max(0, total - over.activation - over.inside))
-        usable = static + over.activation + over.inside
-        fraction_maximum = max(0, floor((total - over.activation - over.inside) / max(1, free) * 100)) / 100
+        static = min(floor(share * max(0, free)), max(0, total - over.activation - inside))
+        usable = static + over.activation + inside
+        fraction_maximum = max(0, floor((total - over.activation - inside) / max(1, free) * 100)) / 100
         if need.utilization is not None:
-            overcommitted = max(0, floor(share * max(0, free)) + over.activation + over.inside - total)
+            overcommitted = max(0, floor(share * max(0, free)) + over.activation + inside - total)
     elif runtime.budget == "fraction_of_free":
         usable = min(total, fixed) + floor(share * max(0, total - fixed))
     else:
         usable = floor(share * total)
     room = max(0, usable - fixed)
     here = 1.0 - moved.kv_fraction
-    per_token = max(1, round(kv.bytes_per_token(need.typical_tokens) * here))
-    typical = max(1, round(kv.bytes_for(need.typical_tokens) * here))
-    longest = max(1, round(kv.reserved_bytes_for(need.maximum_tokens) * here))
+    pools = Pools.of(runtime, states)
+    per_token = max(1, round(kv.bytes_per_token(need.typical_tokens) * here)) if kv.layers else 1
+    typical = pools.request(max(1, round(kv.bytes_for(need.typical_tokens) * here)))
+    longest = pools.request(max(1, round(kv.reserved_bytes_for(need.maximum_tokens) * here)))
     host = moved.host_bytes + round(need.kv_offload_bytes)
     if runtime.preallocates:
         whole = kv.bytes_for(need.maximum_tokens)
@@ -77,10 +111,10 @@ def split(
         weights_bytes=resident,
         kv_bytes_per_token=per_token,
         kv_room_bytes=room,
-        kv_room_tokens=room // per_token,
+        kv_room_tokens=floor(room * pools.cache_share / per_token),
         kv_needed_bytes=kv_needed,
         activation_bytes=over.activation,
-        overhead_bytes=over.inside,
+        overhead_bytes=inside,
         headroom_bytes=round(need.headroom_fraction * usable),
         needed_bytes=fixed + kv_needed,
         concurrency_at_typical=room // typical,

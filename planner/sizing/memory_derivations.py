@@ -8,7 +8,7 @@ from planner.sizing import kv_cache, offload, weights
 from planner.sizing.architecture import Architecture
 from planner.sizing.devices import Device, Layout
 from planner.sizing.drafting import drafting
-from planner.sizing.memory import split
+from planner.sizing.memory import Pools, split, states_apart
 from planner.sizing.overheads import HALF_BYTES, Need, Overheads, mlp_width, overheads
 from planner.sizing.quantities import Assumption, Derivation, Term
 from planner.sizing.runtime import Runtime
@@ -22,8 +22,12 @@ def derive(
     found = split(arch, need, runtime, device, layout, fraction)
     over = overheads(arch, need, runtime, device, layout)
     kv = kv_cache.footprint(arch, need.kv_format, need.weights_format, layout, runtime, over.batched_tokens)
+    states = states_apart(kv, runtime)
+    pools = Pools.of(runtime, states)
+    kv = kv.without_states() if states else kv
     moved = offload.of(arch, need.weights_format, layout, runtime, need.offload)
-    typical, longest = kv.bytes_for(need.typical_tokens), kv.reserved_bytes_for(need.maximum_tokens)
+    typical = pools.request(kv.bytes_for(need.typical_tokens))
+    longest = pools.request(kv.reserved_bytes_for(need.maximum_tokens))
 
     def term(symbol: str, value: float, unit: str = "byte", source: str | None = None) -> Term:
         return Term(symbol=symbol, value=value, unit=unit, source=source)
@@ -86,8 +90,12 @@ def derive(
         ),
         "kv_room_tokens": derivation(
             "kv_room_tokens",
-            "floor(kv_room_bytes / kv_bytes_per_token)",
-            (room, term("kv_bytes_per_token", found.kv_bytes_per_token, "byte/token")),
+            "floor(kv_room_bytes * cache_share / kv_bytes_per_token)",
+            (
+                room,
+                term("cache_share", pools.cache_share, "1", runtime.source),
+                term("kv_bytes_per_token", found.kv_bytes_per_token, "byte/token"),
+            ),
             found.kv_room_tokens,
             "token",
         ),

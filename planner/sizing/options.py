@@ -72,12 +72,14 @@ class Desk:
 
     def _layout(self, devices: int) -> tuple[Layout, dict[str, Any] | None]:
         if devices not in self._split_as:
-            layout = Layout(pp=devices) if self.runtime.name == "llama_cpp" else Layout(tp=devices)
+            layout = Layout(pp=devices) if self.runtime.splits_layers else Layout(tp=devices)
             broken = divisibility.violation(self.arch, self.workload.weights_format, layout)
             self._split_as[devices] = (layout, broken)
         return self._split_as[devices]
 
     def _unsupported(self, machine: Machine) -> dict[str, Any] | None:
+        if self.runtime.memory_only:
+            return {"rule": "memory_only", "runtime": self.runtime.name, "source": self.runtime.source}
         name = machine.device.name
         if name not in self._lacking:
             self._lacking[name] = support.refusal(

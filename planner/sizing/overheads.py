@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from planner.sizing.architecture import Absent, Architecture, Moe
+from planner.sizing.architecture import Absent, Architecture, Grouped, Moe
 from planner.sizing.devices import Device, Layout
 from planner.sizing.quantities import GIB
 from planner.sizing.runtime import Runtime
@@ -32,7 +32,7 @@ class Need:
     """The engine's context limit, where it is not ``maximum_tokens``."""
     drafts: bool = False
     """Whether the checkpoint's own draft layers are loaded (``drafting``)."""
-    offload: Offload = Offload()
+    offload: Offload = field(default_factory=Offload)
     """Weights that are kept in host memory."""
     kv_offload_bytes: float = 0.0
     """Host memory for cache that was pushed out of the device."""
@@ -103,7 +103,8 @@ def overheads(
         prompt = max(
             prompt, tokens * arch.heads * need.maximum_tokens * runtime.constant("prompt_value_bytes")
         )
-    activation = max(forward, logits + runtime.constant("activation_base_bytes"), prompt)
+    masks = runtime.constant("cross_mask_copies") * _cross_mask_bytes(arch, tokens, sequences)
+    activation = max(forward + masks, logits + runtime.constant("activation_base_bytes"), prompt)
     ranks = max(layout.tp * layout.pp, layout.ep)
     switched = has_switched_links(device)
     non_torch = runtime.constant("engine_bytes")
@@ -134,6 +135,27 @@ def overheads(
         tokens, sequences, round(activation), round(non_torch), round(graphs), round(context), round(inside),
         round(outside), round(warmup),
     )  # fmt: skip
+
+
+def _cross_mask_bytes(arch: Architecture, tokens: int, sequences: int) -> int:
+    """A dense mask between the scheduled tokens and the positions of as many images as a profile run holds.
+
+    tokens × images × positions of one × 2 B, with images = min(sequences, tokens ÷ positions): what an engine
+    reserves for a model that attends to an encoder's output.
+    """
+    positions = max(
+        (group.cross.encoder_tokens for group in arch.layers if group.cross is not None), default=0
+    )
+    own = (
+        g.attention.encoder_tokens
+        for g in arch.layers
+        if isinstance(g.attention, Grouped) and g.attention.cross
+    )
+    positions = max(positions, max(own, default=0))
+    if not positions or not arch.towers:
+        return 0
+    images = max(1, min(sequences, tokens // positions))
+    return tokens * images * positions * HALF_BYTES
 
 
 def has_switched_links(device: Device) -> bool:

@@ -54,6 +54,14 @@ class Runtime(Frozen):
     """Keeps states of layers without a cache in pages of the cache: its blocks grow until a state fits in one."""
     state_blocks: int = 1
     """Pages of states that one sequence takes in each layer."""
+    states_upfront: bool = False
+    """Keeps states of all sequences it may run at once beside the cache, from the start."""
+    state_pool_ratio: float | None = None
+    """Splits the room between a pool of states and one of cache, in this ratio."""
+    splits_layers: bool = False
+    """Spreads a model over devices by layers, not by tensors."""
+    memory_only: bool = False
+    """Its budget of memory is known here, its speed is not."""
     preallocates: bool = False
     """Takes the whole context of every sequence up front."""
     graphs_in_budget: bool = False

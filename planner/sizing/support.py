@@ -26,6 +26,10 @@ TRT_DEVICES = "TensorRT-LLM support matrix 1.0: NVIDIA Ampere, Ada, Hopper and B
 LLAMA = "llama.cpp README: back ends, and ggml types"
 
 
+LAST_VERSIONS: dict[str, dict[str, str]] = {"vllm": {"mllama": "0.10.2", "qwen": "0.23", "bamba": "0.23"}}
+"""The last version of an engine that ran a family of models (vLLM source, registry: _PREVIOUSLY_SUPPORTED_MODELS)."""
+
+
 class Rule(Frozen):
     """What does not run. Empty fields match anything; ``needs_*`` are the least that runs."""
 
@@ -41,10 +45,22 @@ class Rule(Frozen):
     capability_from: tuple[int, int] | None = None
     vendors_except: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
+    families_except: tuple[str, ...] = ()
+    formats_except: tuple[str, ...] = ()
+    kv_formats_except: tuple[str, ...] = ()
+    version_after: str | None = None
+    """Only versions of a later minor release than this one."""
     version_below: str | None = None
     source: str
 
 
+LMDEPLOY = "LMDeploy documentation 0.9: supported models and quantisation (W4A16, KV in INT8 and INT4)"
+TGI = "Text Generation Inference documentation 3.3: quantisation and supported hardware"
+EXLLAMA = "ExLlamaV2 README: GPTQ and EXL2 weights, supported architectures"
+TRANSFORMERS = "Transformers documentation 4.57: quantisation overview, KV cache strategies"
+OLLAMA = "Ollama documentation: GPU support, importing GGUF models"
+_EXLLAMA_FAMILIES = ("llama", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "gemma", "gemma2", "gemma3_text",
+                     "phi3", "cohere", "cohere2", "granite", "internlm2", "starcoder2", "glm4")  # fmt: skip
 _INT4 = ("int4_awq", "int4_gptq")
 _GGUF = ("gguf_q4_k_m", "gguf_q8_0")
 _OLD_AMD = ("CDNA 1", "CDNA1", "CDNA2", "GCN", "RDNA 1", "RDNA 2", "RDNA 3")
@@ -68,8 +84,36 @@ RULES: tuple[Rule, ...] = (
     Rule(code="device_not_supported", runtimes=("tensorrt_llm",), vendors=("nvidia",), capability_below=(8,
     0),
          source=TRT_DEVICES),
-    Rule(code="device_not_supported", runtimes=("llama_cpp",), vendors=("google", "aws", "huawei"),
+    Rule(code="device_not_supported", runtimes=("llama_cpp", "ollama"), vendors=("google", "aws", "huawei"),
     source=LLAMA),
+    Rule(code="device_not_supported", runtimes=("lmdeploy",), vendors_except=("nvidia",), source=LMDEPLOY),
+    Rule(code="device_not_supported", runtimes=("lmdeploy", "exllama"), vendors=("nvidia",),
+         capability_below=(7, 0), source=LMDEPLOY),
+    Rule(code="device_not_supported", runtimes=("tgi",), vendors_except=("nvidia", "amd", "intel"), source=TGI),
+    Rule(code="device_not_supported", runtimes=("exllama",), vendors_except=("nvidia", "amd"), source=EXLLAMA),
+    Rule(code="device_not_supported", runtimes=("transformers",), vendors=("google", "aws", "huawei"),
+         source=TRANSFORMERS),
+    Rule(code="device_not_supported", runtimes=("ollama",), vendors=("nvidia",), capability_below=(5, 0),
+         source=OLLAMA),
+    Rule(code="device_not_supported", runtimes=("ollama",), vendors=("intel",), source=OLLAMA),
+    # Formats of engines whose memory alone is modelled.
+    Rule(code="format_not_supported", runtimes=("lmdeploy",),
+         formats_except=("bf16", "fp16", "int8", "fp8", *_INT4), source=LMDEPLOY),
+    Rule(code="format_not_supported", runtimes=("tgi",), formats_except=("bf16", "fp16", "fp32", "fp8", *_INT4),
+         source=TGI),
+    Rule(code="format_not_supported", runtimes=("exllama",), formats_except=("bf16", "fp16", "int4_gptq"),
+         source=EXLLAMA),
+    Rule(code="model_not_supported", runtimes=("exllama",), families_except=_EXLLAMA_FAMILIES, source=EXLLAMA),
+    Rule(code="format_not_supported", runtimes=("transformers",),
+         formats_except=("bf16", "fp16", "fp32", "fp8", "int8", "mxfp4", *_INT4), source=TRANSFORMERS),
+    Rule(code="format_not_supported", runtimes=("ollama",),
+         formats_except=("bf16", "fp16", "fp32", "mxfp4", *_GGUF), source=OLLAMA),
+    Rule(code="kv_format_not_supported", runtimes=("lmdeploy",), kv_formats_except=("auto", "bf16", "fp16", "int8"),
+         source=LMDEPLOY),
+    Rule(code="kv_format_not_supported", runtimes=("tgi",), kv_formats_except=("auto", "bf16", "fp16", "fp8"),
+         source=TGI),
+    Rule(code="kv_format_not_supported", runtimes=("exllama", "ollama", "transformers"),
+         kv_formats_except=("auto", "bf16", "fp16", "int8"), source=EXLLAMA),
     Rule(code="device_not_supported", runtimes=("llama_cpp",), vendors=("nvidia",), capability_below=(5, 0),
          source=LLAMA),
     # File formats.
@@ -165,6 +209,9 @@ RULES: tuple[Rule, ...] = (
          version_below="0.11.1", source="vLLM release notes 0.11.1"),
     Rule(code="model_needs_newer_version", runtimes=("vllm",), families=("mllama",), version_below="0.6.2",
          source="vLLM release notes 0.6.2"),
+    *(Rule(code="model_needs_older_version", runtimes=("vllm",), families=(family,), version_after=last,
+           source="vLLM source, registry of models: _PREVIOUSLY_SUPPORTED_MODELS")
+      for family, last in LAST_VERSIONS["vllm"].items()),
     Rule(code="model_needs_newer_version", runtimes=("sglang",), families=("gpt_oss",), version_below="0.5",
          source="SGLang release notes 0.5"),
     Rule(code="model_needs_newer_version", runtimes=("tensorrt_llm",), families=("gpt_oss",),
@@ -179,6 +226,10 @@ def _capability(device: Device) -> tuple[int, int] | None:
     return (int(major), int(minor)) if major.isdigit() and minor.isdigit() else None
 
 
+def _no_later(version: str, last: str) -> bool:
+    return version_key(version)[:2] <= version_key(last)[:2]
+
+
 def _matches(
     rule: Rule, runtime: Runtime, device: Device, weights_format: str, kv_format: str, family: str
 ) -> bool:  # fmt: skip
@@ -189,6 +240,14 @@ def _matches(
     if rule.kv_formats and kv_format not in rule.kv_formats:
         return False
     if rule.families and family not in rule.families:
+        return False
+    if rule.families_except and family in rule.families_except:
+        return False
+    if rule.formats_except and weights_format in rule.formats_except:
+        return False
+    if rule.kv_formats_except and kv_format in rule.kv_formats_except:
+        return False
+    if rule.version_after is not None and _no_later(runtime.version, rule.version_after):
         return False
     if rule.vendors and device.vendor not in rule.vendors:
         return False

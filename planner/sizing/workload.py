@@ -57,7 +57,9 @@ class ModelReference(Frozen):
 class RuntimeChoice(Frozen):
     """Which serving engine and version, with the options that change memory or speed."""
 
-    name: Literal["vllm", "sglang", "tensorrt_llm", "llama_cpp"] = "vllm"
+    name: Literal[
+        "vllm", "sglang", "tensorrt_llm", "llama_cpp", "lmdeploy", "tgi", "transformers", "exllama", "ollama", "other"
+    ] = "vllm"  # fmt: skip
     version: Annotated[str, Field(min_length=1, max_length=20, pattern=r"^[\w.]+$")] | None = None
     options: RuntimeOptions = Field(default_factory=lambda: RuntimeOptions())
 

@@ -18,8 +18,8 @@ from tests.sizing.machines import A100, H100, RTX4090, grouped, model
         ("vllm", None, "v1_21"),
         ("vllm", "0.4.3", "v0"),
         ("vllm", "0.6.3.post1", "v0_late"),
-        ("vllm", "v0.10.1.1", "v1"),
-        ("vllm", "~0.11", "v1"),
+        ("vllm", "v0.10.1.1", "v1_10"),
+        ("vllm", "~0.11", "v1_10"),
         ("vllm", "0.19.0", "v1_18"),
         ("vllm", "0.32", "v1_21"),
         ("sglang", "0.5.2", "v0_4"),
@@ -38,7 +38,7 @@ def test_a_version_belongs_to_its_era(name: str, version: str | None, era: str) 
 
 def test_an_engine_or_version_that_is_none_is_refused_with_what_is_known() -> None:
     with pytest.raises(UnknownRuntime) as caught:
-        runtimes.resolve("ollama")
+        runtimes.resolve("no-such-engine")
     assert "vllm" in caught.value.params["known"]  # type: ignore[operator]
     with pytest.raises(UnknownRuntime):
         runtimes.resolve("vllm", "newest")

@@ -10,6 +10,7 @@ from planner.sizing import memory, memory_derivations, offload
 from planner.sizing.devices import Layout, Machine
 from planner.sizing.memory import Need
 from planner.sizing.quantities import GIB
+from planner.sizing.results import MemorySplit
 from planner.sizing.weights import footprint
 from planner.sizing.workload import Offload
 from tests.sizing.formulas import evaluate
@@ -20,9 +21,7 @@ MOE = "Qwen/Qwen3-30B-A3B"
 GGUF = Need(weights_format="gguf_q8_0", typical_tokens=4096, maximum_tokens=4096)
 
 
-def split(
-    name: str, need: Need, runtime: str = "llama_cpp", layout: Layout | None = None
-) -> memory.MemorySplit:
+def split(name: str, need: Need, runtime: str = "llama_cpp", layout: Layout | None = None) -> MemorySplit:
     return memory.split(model(name), need, engine(runtime, None), RTX4090, layout or Layout())
 
 
