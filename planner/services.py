@@ -11,6 +11,9 @@ from typing import Any
 from mitsumori import __version__
 from planner import kinds, market, private_market
 from planner.sizing import compare as core
+from planner.sizing import layouts
+from planner.sizing.layouts import LayoutChoice
+from planner.sizing.llm import LlmSetting
 from planner.sizing.results import Candidate, Comparison, Rejection
 from planner.sizing.setting import Setting
 from planner.sizing.weighing import Placements
@@ -101,3 +104,19 @@ def candidate(
     if row is None:
         raise UnknownOffer(offer_id)
     return core.one_candidate(setting, _placements(setting), row)
+
+
+def other_layouts(
+    workload: CommonWorkload, *, at: datetime, offer_id: int, team_id: int | None = None
+) -> tuple[LayoutChoice, ...]:
+    """Every way to split a replica on an offer, the best under the objective first; none for kinds without splits.
+
+    Raises ``UnknownOffer``.
+    """
+    setting = _setting(workload, at, team_id)
+    row = setting.market.position(offer_id)
+    if row is None:
+        raise UnknownOffer(offer_id)
+    if not isinstance(setting, LlmSetting):
+        return ()
+    return layouts.alternatives(setting, _placements(setting), row)

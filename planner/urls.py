@@ -1,6 +1,6 @@
 from django.urls import URLPattern, URLResolver, path, register_converter
 
-from planner import evidence_views, inverse_views, methods_page, model_views, support_page, views
+from planner import evidence_views, inverse_views, layout_views, methods_page, model_views, support_page, views
 
 
 class OfferConverter:
@@ -23,6 +23,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", views.start, name="start"),
     path("workbench/", views.workbench, name="workbench"),
     path("workbench/candidate/<offer:offer_id>/", views.candidate, name="candidate"),
+    path("workbench/candidate/<offer:offer_id>/layouts/", layout_views.other_layouts, name="layouts"),
     path("workbench/chart/", views.chart, name="chart"),
     path("workbench/models/", views.models, name="models"),
     path("workbench/model/", model_views.model, name="model"),

@@ -140,13 +140,21 @@ def place(
     a latency target which the least does not.
     """
     desk = Desk(workload, arch, runtime)
-    outcomes = [desk.options(machine) for machine in machines]
+    return settle(workload, [(machine, desk.options(machine)) for machine in machines], constants)
+
+
+def settle(
+    workload: ServingWorkload | BatchWorkload,
+    tried: Sequence[tuple[Machine, list[Option] | Refusal]],
+    constants: Constants,
+) -> list[Placement | Refusal]:
+    """Each machine with one of its options, the replicas it needs and their speed; refusals stay what they are."""
     found: list[Placement | Refusal | None] = [
-        outcome if isinstance(outcome, Refusal) else None for outcome in outcomes
+        outcome if isinstance(outcome, Refusal) else None for _machine, outcome in tried
     ]
     trials = [
-        _Trial(number, machines[number], outcome)
-        for number, outcome in enumerate(outcomes)
+        _Trial(number, machine, outcome)
+        for number, (machine, outcome) in enumerate(tried)
         if not isinstance(outcome, Refusal)
     ]
     settled = (

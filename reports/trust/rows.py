@@ -28,7 +28,7 @@ def public() -> Iterable[Row]:
         "/", "/components/", "/methods/{subject}/", "/evidence/", "/workbench/", "/workbench/models/",
         "/workbench/chart/",
         "/workbench/model/", "/search/",
-        "/workbench/candidate/{offer}/", "/accelerators/{accelerator}/support/", "/reach/",
+        "/workbench/candidate/{offer}/", "/workbench/candidate/{offer}/layouts/", "/accelerators/{accelerator}/support/", "/reach/",
         "/healthz", "/catalog/accelerators/", "/catalog/accelerators/{accelerator}/", "/catalog/offers/",
         "/catalog/offers/{offer}/", "/catalog/sources/", "/catalog/sources/{source}/", "/api/v1/models",
         "/api/v1/prices", "/api/v1/openapi.json", "/api/v1/schema/{schema}", "/plans/draft/export.{csv}",

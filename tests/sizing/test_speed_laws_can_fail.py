@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from planner.sizing import serving, speed, steady
+from planner.sizing import serving, speed
 from planner.sizing.serving import ServingPoint, operate
 from planner.sizing.speed import Replicas, StepParts
 from planner.sizing.steady import Steady
@@ -66,7 +66,7 @@ def test_a_step_that_shrinks_with_the_batch_breaks_more_concurrency_never_helps_
     monkeypatch: Any,
 ) -> None:
     law = test_speed.test_more_concurrency_never_raises_the_speed_of_a_user
-    whole = steady.decode_step
+    whole = speed.decode_step
     holds(law, SEVENTY_BILLION, 4.0)
 
     def shrinking(replicas: Replicas, batch: Any) -> StepParts:
@@ -75,7 +75,7 @@ def test_a_step_that_shrinks_with_the_batch_breaks_more_concurrency_never_helps_
             found.memory_s, found.compute_s, found.roof_s / batch**0.5, found.link_s, found.overhead_s
         )
 
-    monkeypatch.setattr(steady, "decode_step", shrinking)
+    monkeypatch.setattr("planner.sizing.steady.decode_step", shrinking)
     broken(law, SEVENTY_BILLION, 4.0)
 
 

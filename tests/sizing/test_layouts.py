@@ -1,0 +1,100 @@
+"""Other ways to split the replicas of one machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planner.sizing.layouts import LayoutChoice, alternatives, rank_memory, splits
+from planner.sizing.options import Desk
+from planner.sizing.placing import Placement
+from planner.sizing.workload import (
+    Concurrency,
+    ModelReference,
+    RuntimeChoice,
+    ServingWorkload,
+    Targets,
+)
+from tests.sizing.markets import Row, setting
+
+MIXTURE = "Qwen/Qwen3-235B-A22B"
+
+
+def choices(workload: ServingWorkload, row: Row) -> tuple[LayoutChoice, ...]:
+    made = setting(workload, [row])
+    return alternatives(made, made.place(), 0)
+
+
+def serving(model: str, **more: Any) -> ServingWorkload:
+    free = Targets(ttft_s="none", tpot_s="none")
+    return ServingWorkload(**({"model": ModelReference(id=model), "targets": free} | more))
+
+
+def test_a_dense_model_splits_by_tensors_and_layers_and_every_split_once() -> None:
+    found = choices(serving("Qwen/Qwen3-32B"), Row(count=8))
+    degrees = [(c.layout.tp, c.layout.pp, c.layout.ep, c.attention_dp) for c in found]
+    assert len(degrees) == len(set(degrees))
+    assert {(1, 2, 1, 1), (2, 2, 1, 1), (8, 1, 1, 1), (1, 8, 1, 1)} <= set(degrees)
+    assert all(ep == 1 and attention == 1 for _tp, _pp, ep, attention in degrees)
+
+
+def test_a_mixture_splits_by_experts_too_and_keeps_attention_by_requests() -> None:
+    found = choices(serving(MIXTURE, weights_format="fp8"), Row("H200-SXM", count=8))
+    assert any(c.layout.ep == 8 and c.attention_dp == 1 for c in found)
+    assert any(c.layout.ep == 8 and c.attention_dp == 8 for c in found)
+
+
+def test_attention_by_requests_pays_for_weights_of_its_own() -> None:
+    found = setting(serving(MIXTURE, weights_format="fp8"), [Row("H200-SXM", count=8)])
+    desk = Desk(found.workload, found.arch, found.runtime)
+    machine = found.market.machines[0]
+    both = {s.attention_dp: rank_memory(desk, machine, s) for s in splits(desk, machine) if s.layout.ep == 8}
+    assert both[8].weights_bytes > both[1].weights_bytes
+    assert both[8].kv_room_bytes < both[1].kv_room_bytes
+
+
+def test_llama_cpp_splits_by_layers_alone() -> None:
+    workload = serving(
+        "Qwen/Qwen3-32B", runtime=RuntimeChoice(name="llama_cpp"), weights_format="gguf_q4_k_m"
+    )
+    found = choices(workload, Row("L40S", count=4))
+    assert {(c.layout.tp, c.layout.pp) for c in found} == {(1, 1), (1, 2), (1, 4)}
+
+
+@pytest.mark.parametrize("objective", ["ttft", "tpot", "throughput"])
+def test_the_best_under_the_objective_stands_first(objective: str) -> None:
+    workload = serving("Qwen/Qwen3-32B", objective=objective, concurrency=Concurrency(average=8, peak=16))
+    found = choices(workload, Row(count=8))
+    best = found[0]
+    for other in found:
+        if objective == "throughput":
+            assert best.output_tokens_per_s is not None
+            assert other.output_tokens_per_s is not None
+            assert best.output_tokens_per_s.value >= other.output_tokens_per_s.value
+        else:
+            ours, theirs = getattr(best, f"{objective}_s"), getattr(other, f"{objective}_s")
+            assert ours.value <= theirs.value
+
+
+def test_splits_that_miss_a_target_stand_after_those_that_meet_it() -> None:
+    workload = serving("Qwen/Qwen3-32B", targets=Targets(ttft_s="none", tpot_s=0.012))
+    missing = [bool(c.misses) for c in choices(workload, Row(count=8))]
+    assert missing == sorted(missing)
+    assert True in missing
+    assert False in missing
+
+
+def test_the_shown_split_has_the_figures_of_the_comparison() -> None:
+    made = setting(serving("Qwen/Qwen3-32B"), [Row(count=8)])
+    (placed,) = made.place()
+    assert isinstance(placed, Placement)
+    (shown,) = [c for c in alternatives(made, [placed], 0) if c.is_shown]
+    assert shown.replicas == placed.replicas
+    assert shown.layout == placed.layout
+    assert shown.tpot_s == placed.peak.tpot_s
+
+
+def test_a_slice_of_a_gpu_has_one_layout() -> None:
+    found = choices(serving("Qwen/Qwen3-8B"), Row("A100-SXM4-80GB", fraction=0.5))
+    assert [c.gpus_per_replica for c in found] == [1]
