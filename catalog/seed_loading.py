@@ -137,9 +137,8 @@ def load_rows(
             for attname, column in columns.items()
             if column.name in cells and not column.is_relation
         }
-        for name in ("provider", "accelerator"):
-            if name in cells:
-                values[f"{name}_id"] = cells[name]
+        for relation in {"provider", "accelerator"} & set(cells):
+            values[f"{relation}_id"] = cells[relation]
         fresh = model(**values)
         row = known.get(tuple(getattr(fresh, part) for part in key))
         if row is None:

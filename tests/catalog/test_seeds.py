@@ -28,6 +28,7 @@ from catalog.models import (
     StorageSpeed,
 )
 from catalog.seed_loading import SEEDS, SeedReport, load_seeds
+from catalog.sources import SOURCES
 from tests.factories import AT
 
 pytestmark = pytest.mark.django_db
@@ -296,8 +297,8 @@ def test_the_command_loads_and_schedules_each_source_once(capsys: pytest.Capture
     night.enabled = False
     night.save()
     call_command("load_seeds")
-    assert PeriodicTask.objects.filter(task="catalog.tasks.refresh_source").count() == 1
-    assert PeriodicTask.objects.get().enabled is False
+    assert PeriodicTask.objects.filter(task="catalog.tasks.refresh_source").count() == len(SOURCES)
+    assert PeriodicTask.objects.get(name="refresh prices: azure").enabled is False
     assert "offers: " in capsys.readouterr().out
 
 
