@@ -317,6 +317,9 @@ OBJECTIVE: dict[str, SheetField] = {
 }
 
 
+MB = 10**6
+
+
 def value(candidate: Candidate, name: str) -> float | None:
     found = candidate.figures.get(name)
     return None if found is None else found.value
@@ -496,7 +499,9 @@ def _gb(candidate: Candidate, name: str) -> str:
 
 def _rate(candidate: Candidate, name: str) -> str:
     found = value(candidate, name)
-    return _("unknown") if found is None else f"{significant(found / GB)} GB/s"
+    if found is None:
+        return _("unknown")
+    return f"{significant(found / GB)} GB/s" if found >= 0.1 * GB else f"{significant(found / MB)} MB/s"
 
 
 def _minutes(candidate: Candidate, name: str) -> str:

@@ -59,6 +59,13 @@ def share(tensor: Tensor, split: Split) -> float:
     return layers / split.tp
 
 
+def stacked(arch: Architecture, tensor: Tensor) -> int:
+    """Matrices that a checkpoint stacks in this one and adapters tell apart: gate and up."""
+    if tensor.gates > 1 or tensor.role != "up":
+        return tensor.gates
+    return 2 if any(getattr(group.mlp, "gated", False) for group in arch.layers) else 1
+
+
 def adapter_parameters(arch: Architecture, rank: int, targets: Targets) -> int:
     """Parameters of adapters of this rank on every target: rank × (inputs + outputs) of each matrix.
 
@@ -67,8 +74,7 @@ def adapter_parameters(arch: Architecture, rank: int, targets: Targets) -> int:
     found = 0
     for tensor in tensors(arch):
         if targeted(tensor, targets):
-            each = tensor.rows // tensor.gates
-            found += tensor.count * rank * (tensor.gates * tensor.columns + tensor.gates * each)
+            found += tensor.count * rank * (stacked(arch, tensor) * tensor.columns + tensor.rows)
     return found
 
 
@@ -82,7 +88,7 @@ def adapter_values(arch: Architecture, targets: Targets) -> float:
     found = 0.0
     for tensor in tensors(arch):
         if targeted(tensor, targets):
-            found += tensor.count * (tensor.gates * tensor.columns + ADAPTED_ACCESSES * tensor.rows)
+            found += tensor.count * (stacked(arch, tensor) * tensor.columns + ADAPTED_ACCESSES * tensor.rows)
     return found
 
 

@@ -22,7 +22,8 @@ NODE_BYTES_PER_S = {
 of EDR), 200 Gb/s a GPU on A100, 400 on H100 and later (NVIDIA DGX and HGX reference architectures)."""
 NODE_DEFAULT_BYTES_PER_S = 12.5e9
 PLAIN_NODE_BYTES_PER_S = 3.1e9
-"""25 Gb/s Ethernet: of machines whose GPUs have no links of their own, which are seldom built into clusters."""
+"""25 Gb/s Ethernet: of machines with fewer than eight GPUs or without links between them, which are seldom built into
+clusters."""
 PCIE_DEFAULT_BYTES_PER_S = 32e9
 
 
@@ -44,8 +45,11 @@ def fabric(
     """
     if device.link in ("nvlink", "nvswitch", "infinity_fabric") and device.link_bytes_per_s:
         inside = device.link_bytes_per_s / 2
-        generation = device.architecture.lower().split()[0]
-        usual = NODE_BYTES_PER_S.get(generation, NODE_DEFAULT_BYTES_PER_S)
+        if gpus_per_node >= GPUS_PER_NODE:
+            generation = device.architecture.lower().split()[0]
+            usual = NODE_BYTES_PER_S.get(generation, NODE_DEFAULT_BYTES_PER_S)
+        else:
+            usual = PLAIN_NODE_BYTES_PER_S
     else:
         inside = (device.pcie_bytes_per_s or PCIE_DEFAULT_BYTES_PER_S * 2) / 2
         usual = PLAIN_NODE_BYTES_PER_S

@@ -33,6 +33,8 @@ from planner.sizing.training.workload import TOKENS_PER_PARAMETER, PretrainingWo
 SECONDS_PER_HOUR = 3600.0
 HOURS_PER_MONTH = 730.0
 BYTES_PER_TOKEN = 4
+REPAIR_HOURS = 24.0
+"""So long a failed machine is away: as many spares stand in for those."""
 METHODS = {"lora": "lora", "qlora": "qlora", "full_finetune": "full", "pretraining": "full"}
 UNITS = {
     "train_step_s": "s", "run_hours": "h", "run_days": "d", "gpu_hours": "h", "tokens_per_s": "tokens/s",
@@ -252,7 +254,7 @@ class TrainingSetting(Setting[TrainingPlacement]):
                 "checkpoint_interval_s": interval,
                 "checkpoint_write_bytes_per_s": size / max(write_s, 1e-9),
                 "checkpoint_written_bytes": size * max(1, hours * SECONDS_PER_HOUR // max(interval, 1)),
-                "rework_fraction": self.spot_rework(choice.machines, interval, restart),
+                "rework_fraction": self.spot_rework(gpus, choice.machines, write_s, restart),
             }
         if need.cores is not None:
             facts["host_cores"] = need.cores
@@ -262,11 +264,7 @@ class TrainingSetting(Setting[TrainingPlacement]):
             facts["fabric_bytes_per_s"] = choice.fabric_bytes / choice.step_s
             facts["fabric_offered_bytes_per_s"] = choice.links.between
             facts["spare_machines"] = ceil(
-                hours
-                * choice.machines
-                * machine.device_count
-                / float(checkpoints.GPU_HOURS_PER_FAILURE.value)
-                / 10
+                gpus * REPAIR_HOURS / float(checkpoints.GPU_HOURS_PER_FAILURE.value)
             )
         limit = self._limit(choice, fed.slowest if fed is not None and waiting > 1 else None)
         spread = self.constants.range_of(self.memory_regime(job))
@@ -310,10 +308,11 @@ class TrainingSetting(Setting[TrainingPlacement]):
         asked = self.workload.checkpoints.interval_minutes
         return asked * 60 if asked is not None else checkpoints.best_interval_s(write_s, between)
 
-    def spot_rework(self, machines: int, interval_s: float, restart_s: float) -> float:
-        """Share of spot time that is done twice: interruptions an hour × (half an interval + restart)."""
-        rate = float(bill.INTERRUPTIONS_PER_HOUR.value) * machines
-        return rate * (interval_s / 2 + restart_s) / SECONDS_PER_HOUR
+    def spot_rework(self, gpu_count: int, machines: int, write_s: float, restart_s: float) -> float:
+        """Share of spot time that is not progress, with checkpoints as often as spot asks for."""
+        taken = float(bill.INTERRUPTIONS_PER_HOUR.value) * machines
+        between = checkpoints.mean_time_between_failures_s(gpu_count, taken)
+        return checkpoints.wasted_fraction(write_s, self._interval(write_s, between), restart_s, between)
 
     def checkpoint_bytes(self) -> float:
         job = self.job()

@@ -14,6 +14,7 @@ LAYERS_BY_HIDDEN = (
 )  # fmt: skip
 """Hidden sizes and layers of the usual models from GPT-2 over GPT-3 and Llama to models of 10¹² parameters
 (GPT-3, arXiv 2005.14165, table 2.1; Llama 3, arXiv 2407.21783, table 3)."""
+SMALL, SMALL_VOCABULARY, VOCABULARY = 2e9, 50_000, 128_000
 GATED_RATIO = 3.5
 PLAIN_RATIO = 4.0
 SOURCE = "usual shape for the number of parameters"
@@ -33,11 +34,17 @@ def _dense(
 
 
 @lru_cache(maxsize=512)
-def usual(parameters: float, vocab: int = 128_000, *, gated: bool = True, tied: bool = False) -> Architecture:
+def usual(
+    parameters: float, vocab: int | None = None, *, gated: bool = True, tied: bool | None = None
+) -> Architecture:
     """A dense decoder of about this many parameters: the nearest usual hidden size, layers that fit the count.
 
-    Correct within one layer's parameters. Grouped-query attention where the MLP is gated.
+    Correct within one layer's parameters. Grouped-query attention where the MLP is gated; models below two billion
+    parameters have a small vocabulary and use it twice, as small models do.
     """
+    small = parameters < SMALL
+    vocab = vocab or (SMALL_VOCABULARY if small else VOCABULARY)
+    tied = small if tied is None else tied
     ratio = GATED_RATIO if gated else PLAIN_RATIO
 
     def made(hidden: int, layers: int) -> Architecture:
