@@ -120,8 +120,14 @@ class NumbersForm(forms.Form):
         inner: Mapping[str, Any] = next(
             (config[key] for key in TEXT_KEYS if isinstance(config.get(key), dict)), {}
         )
+        worked_out = config.get(WORKED_OUT)
         flat = {**config, **inner}
+        for key in worked_out if isinstance(worked_out, list) else ():
+            flat.pop(str(key), None)
         found: dict[str, str] = {}
+        stated = config.get(PARAMETERS_STATED)
+        if isinstance(stated, int) and stated > 0:
+            found["parameters"] = f"{stated / 1e9:.12g}"
         for name, field in cls.base_fields.items():
             value = flat.get(field.path[0]) if isinstance(field, SheetField) and field.path else None
             if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**12:

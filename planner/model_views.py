@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from mitsumori import uploads
 from planner import architectures, config_files, model_import, refusals
+from planner.architectures import CAME_FROM
 from planner.forms import WorkbenchForm
 from planner.model_forms import HubForm, NumbersForm
 from planner.models import HubConfig
@@ -35,7 +36,11 @@ def model(request: HttpRequest) -> HttpResponse:
         return _Import(request, at).answer()
     form = WorkbenchForm.from_query(request.GET, at=at)
     form.is_valid()
-    context: dict[str, Any] = {"hub_form": HubForm(), "numbers_form": NumbersForm(auto_id="n-%s")}
+    typed = form.pasted if form.pasted is not None and form.pasted.get(CAME_FROM) == "numbers" else {}
+    context: dict[str, Any] = {
+        "hub_form": HubForm(),
+        "numbers_form": NumbersForm(initial=NumbersForm.initial_of(typed)),
+    }
     try:
         reference = _reference(form, at)
         context["found"] = _understood(reference)

@@ -28,7 +28,8 @@ from planner.sizing.architecture import (
 )
 from planner.sizing.config_reader import TEXT_KEYS
 
-READ, ASSUMED, WORKED, TYPED, FAMILY, FACT = "read", "assumed", "worked_out", "typed", "family", "fact"
+READ, ASSUMED, WORKED, TYPED = "read", "assumed", "worked_out", "typed"
+FAMILY, FACT, UNSAID = "family", "fact", "unsaid"
 ORIGINS: dict[str, str | Promise] = {
     READ: gettext_lazy("read"),
     ASSUMED: gettext_lazy("assumed"),
@@ -36,6 +37,7 @@ ORIGINS: dict[str, str | Promise] = {
     TYPED: gettext_lazy("typed"),
     FAMILY: gettext_lazy("known of the family"),
     FACT: gettext_lazy("shipped fact"),
+    UNSAID: gettext_lazy("not said"),
 }
 DIFFERENCE_TOLD = 0.02
 """Counted and stated parameters may differ by rounding; beyond this it is said aloud."""
@@ -200,7 +202,7 @@ def _edges(arch: Architecture, origins: _Origins) -> Iterator[Row]:
             "model_max_length", "max_target_positions",
         )  # fmt: skip
     else:
-        yield Row(_("Longest context"), _("unknown"), READ if origins.read == READ else TYPED)
+        yield Row(_("Longest context"), _("unknown"), UNSAID)
     for tower in arch.towers:
         count = f"{tower.parameters / 1e9:,.2f}B"
         yield origins.row(_("Encoder beside it: %(name)s") % {"name": tower.name}, count, "vision_config")
@@ -219,7 +221,7 @@ def _counted(arch: Architecture, config: Mapping[str, Any] | None) -> Iterator[R
     yield Row(_("Parameters"), f"{counted / 1e9:,.3f}B", WORKED)
     stated = (config or {}).get(PARAMETERS_STATED)
     if isinstance(stated, int) and stated > 0:
-        share = f"{(counted - stated) / stated:+.1%}"
+        share = f"{(counted - stated) / stated:+.1%}".replace("-", "\u2212")
         told = _("%(stated)s; the shapes give %(share)s") % {
             "stated": f"{stated / 1e9:,.3f}B",
             "share": share,

@@ -122,6 +122,31 @@ def test_text_file_and_numbers_of_one_model_are_understood_alike_and_say_where_e
         assert row(page, "Parameters") == f"{LLAMA_8B_PARAMETERS / 1e9:.3f}B worked out"
 
 
+def test_numbers_that_were_typed_stand_in_the_form_again_so_that_one_can_be_changed(client: Client) -> None:
+    _query, page = landed(client, client.post(PAGE, NUMBERS | {"intermediate": "", "parameters": "8.03"}))
+    names = (
+        "name",
+        "parameters",
+        "layers",
+        "hidden",
+        "heads",
+        "kv_heads",
+        "intermediate",
+        "vocab",
+        "context",
+    )
+    assert [value(page, name) for name in names] == [
+        "small-one", "8.03", "32", "4096", "32", "8", "", "128256", "131072",
+    ]  # fmt: skip
+    assert row(page, "Width of the MLP") == "14,336 worked out intermediate_size"
+
+
+def test_the_workload_of_another_kind_is_kept_around_the_model(client: Client) -> None:
+    query, _page = landed(client, client.post(PAGE, NUMBERS | {"state": "kind=lora&samples=9999"}))
+    assert query["kind"] == ["lora"]
+    assert query["samples"] == ["9999"]
+
+
 def test_an_imported_model_is_sized_in_the_workbench(client: Client) -> None:
     make_small_catalog(AT)
     _query, page = landed(client, client.post(PAGE, NUMBERS))
