@@ -96,7 +96,10 @@ def speed_block(speed: Speed, limit: str, *, with_ttft: bool = True) -> Block:
             ),
             row(_("Limited by"), lambda point: word("limit", point.limit)),
         ),
-        note=_("Means with an 80 % range; no percentile is given until a simulation exists."),
+        note=_(
+            # xgettext:no-python-format
+            "Means with an 80 % range; no percentile is given until a simulation exists."
+        ),
     )
 
 

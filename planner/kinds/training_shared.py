@@ -546,6 +546,7 @@ def _run_block(candidate: Candidate) -> Block:
             (_("MFU"), (_percent(mfu.value, mfu.low, mfu.high) if mfu else _("unknown"),)),
         ),
         note=_(
+            # xgettext:no-python-format
             "With an 80 % range. MFU counts 6 operations a parameter and token, against the rate of the precision."
         ),
     )
