@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, override
 
 from planner import kinds
+from planner.drawing import BOTTOM, HEIGHT, INK, LEFT, RIGHT, TOP, WIDTH, Ruler, scale, written
 from planner.figures import money, significant
 from planner.memory_bar import memory_bar
 from planner.sizing.quantities import Estimate
@@ -21,13 +22,6 @@ from planner.sizing.results import Candidate, Comparison
 
 Role = Literal["meets", "misses", "tight"]
 ROLES: tuple[Role, ...] = ("meets", "misses", "tight")
-INK = {
-    "meets": "#3F6B3D", "misses": "#5C5A55", "tight": "#8A6414", "accent": "#2E4A7D", "ink": "#1C1B19",
-    "ink-2": "#5C5A55", "hairline": "#E3DFD7", "rule": "#C9C3B7", "surface": "#FFFFFF",
-    "weights": "#2E4A7D", "kv": "#1F7A78", "activations": "#A87B1E", "own1": "#5F7DB5", "own2": "#6B5B95",
-    "own3": "#8C4A6E", "own4": "#C49A3C", "overhead": "#85827A", "free": "#F4F1EA", "over": "#B3261E",
-}  # fmt: skip
-"""Colours of paper, which is always light; on the screen the stylesheet decides."""
 LABELS_MAXIMUM = 8
 
 
@@ -199,17 +193,13 @@ def plotly(chart: Chart) -> dict[str, Any]:
     figure: dict[str, Any] = {
         "data": traces,
         "layout": {
-            "xaxis": {"title": {"text": escape(chart.x.title)}, "type": _scale([p.x for p in chart.points])},
-            "yaxis": {"title": {"text": escape(chart.y.title)}, "type": _scale([p.y for p in chart.points])},
+            "xaxis": {"title": {"text": escape(chart.x.title)}, "type": scale([p.x for p in chart.points])},
+            "yaxis": {"title": {"text": escape(chart.y.title)}, "type": scale([p.y for p in chart.points])},
         },
     }
     if chart.target is not None:
         figure["layout"]["meta"] = {"target": chart.target, "target_label": escape(chart.target_label)}
     return figure
-
-
-def _scale(values: list[float]) -> str:
-    return "log" if min(values) > 0 and max(values) / min(values) > 12 else "linear"
 
 
 def _labels(frontier: list[Point]) -> list[str]:
@@ -227,9 +217,6 @@ def _labels(frontier: list[Point]) -> list[str]:
 
 # SVG --------------------------------------------------------------------------------------------------------
 
-WIDTH, HEIGHT = 720, 340
-LEFT, RIGHT, TOP, BOTTOM = 62, 120, 18, 46
-
 
 def render_svg(chart: Chart | Candidate, language: str = "en") -> str:
     """A chart, or the memory bar of a candidate, as an SVG document for paper."""
@@ -237,40 +224,11 @@ def render_svg(chart: Chart | Candidate, language: str = "en") -> str:
         return _memory_svg(chart) if isinstance(chart, Candidate) else _scatter_svg(chart)
 
 
-class _Ruler:
-    """Values to positions on one axis, linear or logarithmic, with a few round ticks."""
-
-    def __init__(self, values: list[float], start: float, end: float) -> None:
-        self.is_log = _scale(values) == "log"
-        low, high = min(values), max(values)
-        if self.is_log:
-            self.low, self.high = math.log10(low) - 0.06, math.log10(high) + 0.06
-        else:
-            margin = (high - low) * 0.06 or abs(high) * 0.1 or 1.0
-            self.low, self.high = max(0.0, low - margin) if low >= 0 else low - margin, high + margin
-        self.start, self.end = start, end
-
-    def at(self, value: float) -> float:
-        position = math.log10(value) if self.is_log else value
-        return self.start + (position - self.low) / (self.high - self.low) * (self.end - self.start)
-
-    @property
-    def ticks(self) -> list[float]:
-        if self.is_log:
-            decades = range(math.floor(self.low), math.ceil(self.high) + 1)
-            steps = [10.0**decade * factor for decade in decades for factor in (1, 2, 5)]
-            return [step for step in steps if self.low <= math.log10(step) <= self.high]
-        step = 10 ** math.floor(math.log10((self.high - self.low) / 4))
-        step *= next(factor for factor in (1, 2, 5, 10) if (self.high - self.low) / (step * factor) <= 5)
-        first = math.ceil(self.low / step)
-        return [number * step for number in range(first, math.floor(self.high / step) + 1)]
-
-
 def _scatter_svg(chart: Chart) -> str:
     points = chart.points
-    across = _Ruler([point.x for point in points], LEFT, WIDTH - RIGHT)
+    across = Ruler([point.x for point in points], LEFT, WIDTH - RIGHT)
     heights = [point.y for point in points]
-    up = _Ruler(heights, HEIGHT - BOTTOM, TOP)
+    up = Ruler(heights, HEIGHT - BOTTOM, TOP)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
         f'class="chart" role="img" aria-label="{escape(chart.title)}" font-family="Inter, Noto Sans JP, sans-serif" '
@@ -281,13 +239,13 @@ def _scatter_svg(chart: Chart) -> str:
         parts.append(
             f'<line class="grid" x1="{x}" x2="{x}" y1="{TOP}" y2="{HEIGHT - BOTTOM}" stroke="{INK["hairline"]}"/>'
         )
-        parts.append(_text(x, HEIGHT - BOTTOM + 16, f"{tick:,.10g}", anchor="middle"))
+        parts.append(written(x, HEIGHT - BOTTOM + 16, f"{tick:,.10g}", anchor="middle"))
     for tick in up.ticks:
         y = up.at(tick)
         ends = f'x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"'
         parts.append(f'<line class="grid" {ends} stroke="{INK["hairline"]}"/>')
-        parts.append(_text(LEFT - 8, y + 4, f"{tick:,.10g}", anchor="end"))
-    parts.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, chart.x.title, anchor="middle"))
+        parts.append(written(LEFT - 8, y + 4, f"{tick:,.10g}", anchor="end"))
+    parts.append(written((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, chart.x.title, anchor="middle"))
     middle = (TOP + HEIGHT - BOTTOM) / 2
     parts.append(
         f'<text class="axis" x="14" y="{middle}" fill="{INK["ink-2"]}" text-anchor="middle" '
@@ -299,7 +257,7 @@ def _scatter_svg(chart: Chart) -> str:
             f'<line class="target" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="{INK["ink"]}" '
             'stroke-dasharray="4 3"/>'
         )
-        parts.append(_text(WIDTH - RIGHT + 6, y + 4, chart.target_label))
+        parts.append(written(WIDTH - RIGHT + 6, y + 4, chart.target_label))
     frontier = sorted((point for point in points if point.on_frontier), key=lambda point: point.x)
     path = "".join(
         f"{'M' if index == 0 else 'H'}{across.at(point.x):.1f}{',' if index == 0 else 'V'}{up.at(point.y):.1f}"
@@ -317,7 +275,7 @@ def _scatter_svg(chart: Chart) -> str:
         if label
     ]
     for left, base, anchor, label in _placed(wanted, dots):
-        parts.append(_text(left, base, label, anchor=anchor, ink="ink"))
+        parts.append(written(left, base, label, anchor=anchor, ink="ink"))
     parts.append("</svg>")
     return "".join(parts)
 
@@ -375,11 +333,6 @@ def _mark(role: Role, x: float, y: float, point: Point) -> str:
     )
 
 
-def _text(x: float | str, y: float, text: str, *, anchor: str = "start", ink: str = "ink-2") -> str:
-    place = x if isinstance(x, str) else f"{x:.1f}"
-    return f'<text class="{ink}" x="{place}" y="{y:.1f}" fill="{INK[ink]}" text-anchor="{anchor}">{escape(text)}</text>'
-
-
 def _memory_svg(candidate: Candidate) -> str:
     bar = memory_bar(candidate.memory)
     width, height, step = 720, 60, 0.0
@@ -401,7 +354,7 @@ def _memory_svg(candidate: Candidate) -> str:
             f'<rect x="{step:.0f}" y="36" width="9" height="9" fill="{fill}" stroke="{INK["rule"]}" '
             'stroke-width="0.5"/>'
         )
-        parts.append(_text(step + 13, 44.5, f"{segment.label} {segment.gib}", ink="ink"))
+        parts.append(written(step + 13, 44.5, f"{segment.label} {segment.gib}", ink="ink"))
         step += width * (len(segment.label) + 9) / sum(len(each.label) + 9 for each in bar.segments)
     parts.append(f'<rect x="0" y="0" width="{width}" height="20" fill="none" stroke="{INK["rule"]}"/></svg>')
     return "".join(parts)

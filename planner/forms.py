@@ -43,6 +43,7 @@ VIEW_FIELDS: dict[str, SheetField] = {
     "sort": HiddenField(max_length=40),
     "page": HiddenField(max_length=6),
     "columns": NamesField(typed=True),
+    "explore": HiddenField(max_length=20, pattern=r"[a-z_]*"),
 }
 """How the table is looked at; no part of the workload."""
 PARKED_LENGTH_MAXIMUM = 200
@@ -258,6 +259,11 @@ class WorkbenchForm(forms.Form):
     def chooser(self) -> Any:
         """The field that chooses the kind; ``kind`` itself is what was chosen."""
         return self["kind"]
+
+    @property
+    def about(self) -> Any:
+        """What the chosen kind sizes, in a sentence."""
+        return self.kind.about
 
     def groups(self) -> list[BoundGroup]:
         """The form as it is drawn."""

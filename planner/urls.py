@@ -1,6 +1,15 @@
 from django.urls import URLPattern, URLResolver, path, register_converter
 
-from planner import evidence_views, inverse_views, layout_views, methods_page, model_views, support_page, views
+from planner import (
+    evidence_views,
+    explore_views,
+    inverse_views,
+    layout_views,
+    methods_page,
+    model_views,
+    support_page,
+    views,
+)
 
 
 class OfferConverter:
@@ -24,7 +33,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("workbench/", views.workbench, name="workbench"),
     path("workbench/candidate/<offer:offer_id>/", views.candidate, name="candidate"),
     path("workbench/candidate/<offer:offer_id>/layouts/", layout_views.other_layouts, name="layouts"),
-    path("workbench/chart/", views.chart, name="chart"),
+    path("workbench/chart/", explore_views.chart, name="chart"),
+    path("workbench/chart.csv", explore_views.chart_csv, name="chart_csv"),
+    path("workbench/explore/<slug:subject>/", explore_views.explore, name="explore"),
+    path("workbench/explore/<slug:subject>.csv", explore_views.explore_csv, name="explore_csv"),
     path("workbench/models/", views.models, name="models"),
     path("workbench/model/", model_views.model, name="model"),
     path("accelerators/<str:name>/support/", support_page.accelerator_support, name="accelerator_support"),

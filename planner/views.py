@@ -20,7 +20,6 @@ from accounts.access import team_id
 from mitsumori import uploads
 from planner import (
     architectures,
-    charts,
     columns,
     config_files,
     kinds,
@@ -35,7 +34,8 @@ from planner import (
     stored_format,
 )
 from planner.candidate_views import candidate_view
-from planner.forms import WorkbenchForm
+from planner.explore.subjects import SUBJECTS
+from planner.forms import VIEW_FIELDS, WorkbenchForm
 from planner.options import Choices
 from planner.sizing.architecture import ModelError
 from planner.sizing.config_text import ConfigError
@@ -44,9 +44,9 @@ from planner.sizing.results import Candidate
 from planner.sizing.runtime import UnknownRuntime
 
 ROWS_PER_PAGE = 50
+VIEW_KEYS = tuple(VIEW_FIELDS)
 PAGE_MAXIMUM = 100_000
 REJECTED_ROWS = 120
-CHART_POINTS = 300
 SUGGESTIONS = 12
 FRESH_DAYS = "180"
 TEXT_MAXIMUM = 256 * 1024
@@ -177,7 +177,7 @@ def _context(form: WorkbenchForm, answer: dict[str, Any] | None, at: datetime) -
         "form": form,
         "answer": answer,
         "query": query,
-        "plain_query": form.query_string(without=("page", "sort", "columns")),
+        "plain_query": form.query_string(without=VIEW_KEYS),
         "address": _address(query),
         "priced_at": at.isoformat(),
         "at": at,
@@ -239,7 +239,15 @@ def _answer(form: WorkbenchForm, at: datetime, team: int | None) -> dict[str, An
         "toggles": _toggles(form),
         "families": [presenters.family(word, names) for word, names in form.families.items()],
         "chosen_keys": {column.key for column in view.columns},
+        "subjects": [(key, SUBJECTS[key].title) for key in form.kind.explorations],
+        "explore": _subject(form),
     }
+
+
+def _subject(form: WorkbenchForm) -> str:
+    """What is being explored beneath the candidates, so that refining keeps it open."""
+    wanted = str(form.cleaned_data.get("explore") or "")
+    return wanted if wanted in form.kind.explorations else ""
 
 
 def _toggles(form: WorkbenchForm) -> list[dict[str, Any]]:
@@ -298,44 +306,15 @@ def candidate(request: HttpRequest, offer_id: int) -> HttpResponse:
     language = get_language() or "en"
     context = {
         "back": _address(form.query_string()),
-        "query": form.query_string(without=("page", "sort", "columns")),
+        "query": form.query_string(without=VIEW_KEYS),
         "row": candidate_view(form.kind, found, (), language=language)
         if isinstance(found, Candidate)
         else None,
         "rejected": None if isinstance(found, Candidate) else rejections.rejected(found, language),
-        "plain_query": form.query_string(without=("page", "sort", "columns")),
+        "plain_query": form.query_string(without=VIEW_KEYS),
         "is_whole": True,
     }
     template = "planner/_candidate.html" if request.htmx else "planner/candidate.html"  # type: ignore[attr-defined]
-    response = render(request, template, context)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
-
-
-@require_safe
-def chart(request: HttpRequest) -> HttpResponse:
-    """Cost against speed of all comparable candidates; asked for when it comes into view."""
-    at = timezone.now()
-    form = WorkbenchForm.from_query(request.GET, at=at)
-    if not form.is_valid():
-        return HttpResponseRedirect(_address(form.query_string()))
-    workload = form.workload()
-    filters = workload.filters.model_copy(update={"complete_prices_only": True})
-    complete = workload.model_copy(update={"filters": filters})
-    try:
-        comparison = services.compare(
-            complete, at=at, team_id=team_id(request), limit=CHART_POINTS, rejected_limit=0
-        )
-    except (ModelError, UnknownRuntime):
-        return HttpResponseRedirect(_address(form.query_string()))
-    described = charts.cost_speed(comparison)
-    context = {
-        "back": _address(form.query_string()),
-        "chart": described,
-        "chart_svg": charts.render_svg(described, get_language() or "en") if described else "",
-        "chart_data": charts.plotly(described) if described else None,
-    }
-    template = "planner/_chart.html" if request.htmx else "planner/chart.html"  # type: ignore[attr-defined]
     response = render(request, template, context)
     patch_vary_headers(response, ["HX-Request"])
     return response

@@ -10,40 +10,10 @@ from __future__ import annotations
 
 import csv
 import io
-import re
-from datetime import date
-from decimal import Decimal
 
-from planner.columns import Value
-from reports.figures import plain
+from planner.csv_cells import BOM, cell
 from reports.sheets import Sheet
 from reports.table import heads, rows
-
-BOM = "\ufeff"
-# What makes Excel, LibreOffice or Google Sheets take a cell for a formula or a command, full-width forms too,
-# also behind spaces and invisible characters; line ends begin a new row in careless readers.
-_FORMULA = re.compile("^[\\s\u200b\u200e\u200f\u2060\ufeff\u202a-\u202e]*[=+\\-@|%＝＋－＠\t\r\n\x00]")
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-
-
-def guarded(text: str) -> str:
-    """A text that no spreadsheet takes for a formula."""
-    clean = _CONTROL.sub("", text)
-    return f"'{clean}" if _FORMULA.match(clean) or clean[:1] in {"\t", "\r", "\n"} else clean
-
-
-def cell(value: Value) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Decimal):
-        return plain(value)
-    if isinstance(value, int | float):
-        return plain(Decimal(str(value)))
-    if isinstance(value, date):
-        return value.isoformat()
-    return guarded(value)
 
 
 def render(sheet: Sheet) -> bytes:

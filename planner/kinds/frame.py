@@ -184,6 +184,10 @@ class Kind:
     """Pairs of fields of which the first must not be above the second."""
     carrying: tuple[str, ...] = ()
     """Fields the answer leans on most: they stand beside the recommendation on paper."""
+    levers: tuple[str, ...] = ()
+    """Number fields worth moving, to see which of them move cost and speed; none named: all of them."""
+    explorations: tuple[str, ...] = ("sensitivity",)
+    """Subjects of ``planner.explore`` that mean something for it."""
     examples: tuple[Example, ...] = ()
     missing: Callable[[Candidate], str] = unknown
     """What is said where a measure has no figure."""

@@ -214,6 +214,10 @@ SERVING = Kind(
     headline=headline,
     missing=missing,
     carrying=("model", "runtime", "weights", "users_peak", "rate", "in_", "out", "hours", "days"),
+    levers=(
+        "in_", "out", "users_peak", "rate", "hit", "ttft", "tpot", "headroom", "hours", "days", "storage", "egress",
+    ),
+    explorations=("sensitivity", "memory", "tpot", "ttft", "throughput", "utilisation"),
     memory_note=llm_shared.memory_note,
     memory_facts=llm_shared.memory_facts,
     blocks=blocks,

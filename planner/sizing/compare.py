@@ -78,7 +78,9 @@ def compare(
     )
 
 
-def one_candidate(setting: Setting[Any], placements: Placements, row: int) -> Candidate | Rejection:
+def one_candidate(
+    setting: Setting[Any], placements: Placements, row: int, *, derivations: bool = True
+) -> Candidate | Rejection:
     """One offer with the derivations of its figures, or why it is rejected."""
     weighed = weigh(setting, placements)
     if weighed.reason[row] >= 0:
@@ -86,7 +88,7 @@ def one_candidate(setting: Setting[Any], placements: Placements, row: int) -> Ca
     order = ranking.rank(standing(setting, weighed))
     rank = int(np.flatnonzero(weighed.rows[order] == row)[0]) + 1
     _explain(setting, weighed, np.array([row]))
-    return write_candidate(setting, weighed, row, rank=rank, derivations=True)
+    return write_candidate(setting, weighed, row, rank=rank, derivations=derivations)
 
 
 def _explain(setting: Setting[Any], weighed: Weighed, rows: Integers) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, ClassVar
 
@@ -118,6 +118,29 @@ class LlmSetting(Setting[Placement]):
             missed = reason.missed
             return Spared(fewer.with_one_less(placed), reason.set_by, missed.asked, missed.got)
         return None
+
+    def movable(self, candidate: Candidate) -> Iterable[tuple[str, float, str]]:
+        """The constants of the speed model."""
+        first = next((outcome for outcome in self.place() if not isinstance(outcome, Refusal)), None)
+        if first is None:
+            return
+        for item in self.constants.assumptions(first.point.classes):
+            if isinstance(item.value, int | float) and item.value:
+                yield item.name, float(item.value), item.unit
+
+    def moved(self, name: str, factor: float) -> LlmSetting:
+        constants = tuple(
+            item.model_copy(update={"base": item.base * factor}) if item.name == name else item
+            for item in self.constants.constants
+        )
+        # Made anew, not copied: a copy would keep what was resolved from the constants before.
+        moved = Constants(
+            version=f"{self.constants.version} {name} {factor:g}",
+            origin=self.constants.origin,
+            constants=constants,
+            spreads=self.constants.spreads,
+        )
+        return replace(self, constants=moved)
 
     def derive(self, placed: Placement, candidate: Candidate) -> dict[str, Derivation]:
         return llm_derivations.derive(self, placed, candidate)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,6 +131,43 @@ class Market:
 
     def __len__(self) -> int:
         return len(self.offer_id)
+
+    def only(self, row: int) -> Market:
+        """The market with one offer alone."""
+        one = np.array([row])
+        zero = np.zeros(1, dtype=np.int64)
+
+        def picked(values: tuple[Any, ...], index: Integers) -> tuple[Any, ...]:
+            return (values[int(index[row])],)
+
+        facts = self.facts
+        return Market(
+            version=f"{self.version}/{int(self.offer_id[row])}",
+            machines=picked(self.machines, self.machine_index),
+            accelerators=picked(self.accelerators, self.machine_index),
+            terms=picked(self.terms, self.terms_index),
+            rates=self.rates,
+            providers=picked(self.providers, self.provider_index),
+            region_codes=picked(self.region_codes, self.region_index),
+            regions=picked(self.regions, self.region_index),
+            tiers=picked(self.tiers, self.tier_index),
+            currencies=picked(self.currencies, self.currency_index),
+            offer_id=self.offer_id[one],
+            machine_index=zero,
+            terms_index=zero,
+            provider_index=zero,
+            region_index=zero,
+            tier_index=zero,
+            currency_index=zero,
+            price_micro=self.price_micro[one],
+            per_month=self.per_month[one],
+            estimated=self.estimated[one],
+            floor=self.floor[one],
+            observed_ordinal=self.observed_ordinal[one],
+            ram_bytes=self.ram_bytes[one],
+            vcpu=self.vcpu[one],
+            facts=lambda _row, today: facts(row, today),
+        )
 
     def position(self, offer_id: int) -> int | None:
         """Row of an offer, None where the market does not hold it."""

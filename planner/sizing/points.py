@@ -10,10 +10,10 @@ from planner.sizing import kv_cache, weights
 from planner.sizing.architecture import Architecture
 from planner.sizing.constants import PointClasses, device_class, engine_era, link_class
 from planner.sizing.devices import Device, Layout, Link
-from planner.sizing.speculation import Draft
 from planner.sizing.formats import compute_rate
 from planner.sizing.runtime import Runtime, version_key
 from planner.sizing.serving import Load, ServingPoint
+from planner.sizing.speculation import Draft
 
 PCIE_BYTES_PER_S = 26e9
 """One direction of PCIe 4.0 x16 after protocol overhead, where the card's own link is not known."""

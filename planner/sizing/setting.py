@@ -7,7 +7,7 @@ means. Filters, bills, classes, order, rejections and the page of candidates are
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
@@ -225,6 +225,14 @@ class Setting(ABC, Generic[P]):
     def changes(self) -> tuple[Change, ...]:
         """Changes of the question worth trying where nothing meets everything, smallest first."""
         return ()
+
+    def movable(self, candidate: Candidate) -> Iterable[tuple[str, float, str]]:
+        """Assumptions of the method that ``moved`` can move: name, value as it acts on this candidate, unit."""
+        return ()
+
+    def moved(self, name: str, factor: float) -> Self:
+        """The same setting with one of its assumptions multiplied."""
+        raise KeyError(name)
 
     def changed(self, update: Mapping[str, Any]) -> Self:
         """The same setting with some fields of the workload changed."""

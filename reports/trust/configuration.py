@@ -57,6 +57,7 @@ def write(
             "offer": _an_offer(),
             "accelerator": "H100-SXM5",
             "subject": "speed",
+            "exploration": "sensitivity",
             "source": "azure",
             "schema": "workload",
             "one": "1",

@@ -26,7 +26,8 @@ def public() -> Iterable[Row]:
     """Pages and answers for everybody."""
     for path in (
         "/", "/components/", "/methods/{subject}/", "/evidence/", "/workbench/", "/workbench/models/",
-        "/workbench/chart/",
+        "/workbench/chart/", "/workbench/chart.csv", "/workbench/explore/{exploration}/",
+        "/workbench/explore/{exploration}.csv",
         "/workbench/model/", "/search/",
         "/workbench/candidate/{offer}/", "/workbench/candidate/{offer}/layouts/", "/accelerators/{accelerator}/support/", "/reach/",
         "/healthz", "/catalog/accelerators/", "/catalog/accelerators/{accelerator}/", "/catalog/offers/",

@@ -21,7 +21,7 @@
   function colours(element) {
     const probe = document.createElement("span");
     element.append(probe);
-    const names = ["ink", "ink-2", "hairline", "accent", "fits", "tight", "bad", "surface", "paper", "rule"];
+    const names = ["ink", "ink-2", "hairline", "accent", "fits", "tight", "bad", "surface", "paper", "rule", "memory-weights", "memory-kv", "memory-activations", "memory-own3"];
     const found = {};
     for (const name of names) {
       probe.style.color = "var(--" + name + ")";
@@ -39,7 +39,55 @@
 
   function place(axis, value) { return axis.type === "log" ? Math.log10(value) : value; }
 
+  function pale(colour, share) {
+    const parts = colour.match(/[\d.]+/g);
+    return parts ? "rgba(" + parts.slice(0, 3).join(",") + "," + share + ")" : colour;
+  }
+
+  // Curves and bars: lines across and upright mark targets and where one stands.
+  function explored(figure, element) {
+    const c = colours(element);
+    const layout = figure.layout;
+    const meta = layout.meta || {};
+    const font = { family: getComputedStyle(element).fontFamily, size: 12, color: c["ink-2"] };
+    const axis = { gridcolor: c.hairline, linecolor: c.rule, zeroline: true, zerolinecolor: c.rule, ticks: "", automargin: true, fixedrange: true, tickfont: font };
+    const shapes = [];
+    const annotations = [];
+    const line = { color: c["ink-2"], width: 1, dash: "4px,3px" };
+    for (const mark of meta.across || []) {
+      shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, y0: mark[0], y1: mark[0], line: line });
+      annotations.push({ xref: "paper", x: 1, xanchor: "right", y: place(layout.yaxis, mark[0]), yanchor: "bottom", text: mark[1], showarrow: false, font: font });
+    }
+    for (const mark of meta.upright || []) {
+      shapes.push({ type: "line", yref: "paper", y0: 0, y1: 1, x0: mark[0], x1: mark[0], line: line });
+      annotations.push({ yref: "paper", y: 1, yanchor: "bottom", x: place(layout.xaxis, mark[0]), xanchor: "center", text: mark[1], showarrow: false, font: font });
+    }
+    const data = figure.data.map(function (trace) {
+      const colour = c["memory-" + trace.meta.role];
+      if (trace.meta.drawn === "band") { return Object.assign({}, trace, { fillcolor: pale(colour, 0.14) }); }
+      if (trace.meta.drawn === "bar") { return Object.assign({}, trace, { marker: { color: colour } }); }
+      return Object.assign({}, trace, { line: Object.assign({ color: colour, width: 2 }, trace.line), marker: { color: colour, size: 5 } });
+    });
+    const bars = Boolean(meta.rows);
+    const across = layout.xaxis.type === "log" ? { dtick: "D2", tickformat: ",~r" } : { tickformat: bars ? "+,~r" : ",~r" };
+    const upright = bars ? { gridcolor: "rgba(0,0,0,0)" } : { tickformat: ",~r", rangemode: "tozero" };
+    return {
+      data: data,
+      layout: {
+        font: font, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", autosize: true, dragmode: false, hovermode: "closest",
+        height: bars ? 110 + meta.rows * 30 : 360, margin: { l: 56, r: 24, t: 28, b: 48 }, barmode: "group", bargap: 0.35,
+        xaxis: Object.assign({}, axis, across, layout.xaxis, { title: Object.assign({ font: font }, layout.xaxis.title) }),
+        yaxis: Object.assign({}, axis, upright, layout.yaxis, { title: Object.assign({ font: font }, layout.yaxis.title) }),
+        legend: { orientation: "h", x: 0, y: 1.06, yanchor: "bottom", font: font, itemclick: false, itemdoubleclick: false },
+        hoverlabel: { bgcolor: c.surface, bordercolor: c.rule, font: Object.assign({}, font, { color: c.ink }), align: "left" },
+        shapes: shapes, annotations: annotations,
+      },
+      config: { displayModeBar: false, responsive: true, doubleClick: false },
+    };
+  }
+
   function themed(figure, element) {
+    if (figure.data.some(function (trace) { return trace.meta.drawn; })) { return explored(figure, element); }
     const c = colours(element);
     const narrow = element.clientWidth < 520;
     const font = { family: getComputedStyle(element).fontFamily, size: 12, color: c["ink-2"] };
@@ -140,6 +188,8 @@
       if (!drawing.classList.contains("js-plotly-plot")) { drawing.replaceChildren(); }
       window.Plotly.react(drawing, made.data, made.layout, made.config).then(function () {
         const names = named(described, made, drawing);
+        const png = figure.parentElement.querySelector("[data-png]");
+        if (png) { png.hidden = false; }
         if (names.length) { window.Plotly.relayout(drawing, { annotations: made.layout.annotations.concat(names) }); }
       });
       drawing.removeAllListeners && drawing.removeAllListeners("plotly_click");
@@ -150,6 +200,23 @@
       });
     }).catch(function () { /* the drawing of the server stays */ });
   }
+
+  // The picture as a file, on the paper's ground, so that it reads in any document.
+  document.addEventListener("click", function (event) {
+    const button = event.target.closest("[data-png]");
+    if (!button) { return; }
+    const drawing = button.closest("section").querySelector(".js-plotly-plot");
+    if (!drawing) { return; }
+    const layout = Object.assign({}, drawing.layout, { paper_bgcolor: colours(drawing).paper, plot_bgcolor: colours(drawing).paper });
+    window.Plotly.toImage({ data: drawing.data, layout: layout }, { format: "png", width: 1200, height: 640, scale: 2 }).then(function (url) {
+      const link = document.createElement("a");
+      link.href = url;
+      link.download = button.dataset.png + ".png";
+      document.body.append(link);
+      link.click();
+      link.remove();
+    });
+  });
 
   const seen = new IntersectionObserver(function (entries) {
     for (const entry of entries) {

@@ -89,11 +89,16 @@
     if (!strip) { return null; }
     return { query: strip.dataset.query, told: JSON.parse(strip.dataset.figures) };
   }
-  function shown(figure, change) {
-    const size = Math.abs(change);
+  function written(figure, value) {
+    const size = Math.abs(value);
     const digits = figure.money ? (figure.unit === "JPY" ? 0 : 2) : size >= 100 ? 0 : size >= 10 ? 1 : 2;
-    const text = size.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-    return (change > 0 ? "+" : "\u2212") + text + " " + figure.unit;
+    return size.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  }
+  // Old and new, and the difference between them: "45.1 → 59.2 GiB (+14.1)".
+  function shown(figure, was) {
+    const change = figure.value - was.value;
+    const sign = change > 0 ? "+" : "\u2212";
+    return written(figure, was.value) + " \u2192 " + written(figure, figure.value) + " " + figure.unit + " (" + sign + written(figure, change) + ")";
   }
   function showChange() {
     const place = document.getElementById("changed");
@@ -103,7 +108,7 @@
     for (const figure of after.told) {
       const was = before.told.find(function (one) { return one.key === figure.key && one.unit === figure.unit; });
       if (!was || Math.abs(figure.value - was.value) < 0.005) { continue; }
-      parts.push([figure.label, shown(figure, figure.value - was.value)]);
+      parts.push([figure.label, shown(figure, was)]);
     }
     const lead = document.createElement("b");
     lead.textContent = cause;

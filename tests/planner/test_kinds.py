@@ -13,6 +13,7 @@ from django.http import QueryDict
 from django.test import Client
 
 from planner import documents, kinds, services
+from planner.explore.subjects import SUBJECTS
 from planner.fields import HiddenField, SheetField
 from planner.form_layout import BoundFold, BoundRow
 from planner.forms import WorkbenchForm
@@ -84,6 +85,8 @@ def test_measures_and_costs_have_their_columns(kind: Kind) -> None:
     assert {measure.key for measure in kind.measures} <= set(keys)
     assert {cost.key for cost in kind.costs} <= set(keys)
     assert set(kind.carrying) <= set(kind.fields)
+    assert set(kind.levers) <= set(kind.fields)
+    assert set(kind.explorations) <= set(SUBJECTS)
     assert all(small in kind.fields and large in kind.fields for small, large in kind.ordered)
 
 
