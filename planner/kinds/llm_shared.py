@@ -114,6 +114,20 @@ OPTIONS: dict[str, SheetField] = {
         path=("runtime", "options", "gpu_memory_utilization"),
         help_text=gettext_lazy("Empty: the engine's own default for its version."),
     ),
+    "draft": NumberField(
+        label=gettext_lazy("Drafted tokens"),
+        path=("runtime", "options", "speculative_tokens"),
+        integer=True,
+        unit=gettext_lazy("tokens"),
+        help_text=gettext_lazy("Speculative decoding. Empty: none."),
+    ),
+    "acceptance": NumberField(
+        label=gettext_lazy("Drafts accepted"),
+        path=("runtime", "options", "speculative_acceptance"),
+        scale=100,
+        unit="%",
+        help_text=gettext_lazy("Empty: 70 % assumed, with a wider range."),
+    ),
     "cpu_layers": NumberField(
         label=gettext_lazy("Layers on the host"),
         path=("offload", "layers"),
@@ -150,7 +164,10 @@ WHAT_RUNS = Group(
         "model",
         ("runtime", "version"),
         Row(("weights", "kv"), "formats"),
-        Fold(gettext_lazy("Engine options, revision"), ("batched", ("seqs", "utilization"), "revision")),
+        Fold(
+            gettext_lazy("Engine options, revision"),
+            ("batched", ("seqs", "utilization"), ("draft", "acceptance"), "revision"),
+        ),
         Fold(gettext_lazy("Host memory"), (("cpu_layers", "cpu_experts"), ("cpu_gib", "kv_host"))),
     ),
 )

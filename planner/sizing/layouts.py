@@ -19,6 +19,7 @@ from planner.sizing.points import UnknownRate, serving_point
 from planner.sizing.quantities import Estimate, Frozen
 from planner.sizing.results import Limit, MemorySplit, Miss, Money, Verdict
 from planner.sizing.setting import Refusal
+from planner.sizing.speculation import draft_of
 from planner.sizing.weighing import weigh
 from planner.sizing.workload import BatchWorkload
 
@@ -160,6 +161,7 @@ def sized(desk: Desk, machine: Machine, split: Split) -> Option | None:
             load="saturated",
             prefix_hit_fraction=workload.prefix_hit_fraction,
             attention_dp=split.attention_dp,
+            draft=draft_of(workload.runtime.options),
             eager=bool(workload.runtime.options.enforce_eager),
         )  # fmt: skip
     except UnknownRate:

@@ -19,6 +19,7 @@ from planner.sizing.quantities import Assumption, Derivation
 from planner.sizing.results import BatchRun, Bill, Candidate, MemorySplit, PerMillionTokens, Speed
 from planner.sizing.runtime import Runtime
 from planner.sizing.setting import WITHOUT_EFFECT, Change, Outcome, Refusal, Setting, Spared
+from planner.sizing.speculation import draft_of
 from planner.sizing.workload import BatchWorkload, ServingWorkload
 
 SECONDS_PER_HOUR = 3600
@@ -194,6 +195,9 @@ class LlmSetting(Setting[Placement]):
         if first is not None:
             listed += self.constants.assumptions(first.point.classes)
             listed += offload.assumptions(first.machine, workload.offload)
+        draft = draft_of(workload.runtime.options)
+        if draft is not None:
+            listed.append(draft.assumption)
         if device is not None and device.engine_total_assumed:
             listed.append(
                 Assumption(

@@ -14,6 +14,7 @@ from planner.sizing.points import UnknownRate, serving_point
 from planner.sizing.results import MemorySplit, Verdict
 from planner.sizing.runtime import Runtime
 from planner.sizing.serving import ServingPoint
+from planner.sizing.speculation import draft_of
 from planner.sizing.setting import Refusal
 from planner.sizing.workload import BatchWorkload, Offload, ServingWorkload
 
@@ -156,6 +157,7 @@ class Desk:
             chunk_tokens=over.batched_tokens,
             load="saturated",
             prefix_hit_fraction=workload.prefix_hit_fraction,
+            draft=draft_of(workload.runtime.options),
             eager=bool(workload.runtime.options.enforce_eager),
         )
         if self.offloads:

@@ -237,5 +237,6 @@ def serving_point(
         attention_dp=attention_dp,
         drafted=float(draft.tokens) if draft else 0.0,
         accepted=draft.accepted if draft else 1.0,
+        accepted_spread=draft.spread if draft else (1.0, 1.0),
         load_value=load_value,
     )

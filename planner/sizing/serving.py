@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor
+from math import exp, floor, hypot, log
 from typing import Literal
 
 import numpy as np
@@ -133,10 +133,13 @@ def operate(points: Sequence[ServingPoint], constants: Constants) -> list[Operat
             low, high = constants.range_of(regime, classes)
             return Estimate(value=value, low=value * low, high=value * high)
 
+        fewest, most = point.accepted_spread
+
         ttft_estimate = None if over else estimate("ttft_alone" if alone else "ttft_loaded", ttft_s)
         tpot_estimate = None
         if not over and point.output_tokens > 1:
             tpot_estimate = estimate("decode_alone" if alone else "decode_batched", tpot_s)
+            tpot_estimate = widened(tpot_estimate, 1 / most, 1 / fewest)
         served = bearable if over else rate
         found.append(
             OperatingPoint(
@@ -145,8 +148,10 @@ def operate(points: Sequence[ServingPoint], constants: Constants) -> list[Operat
                 requests_in_flight=flight,
                 ttft_s=ttft_estimate,
                 tpot_s=tpot_estimate,
-                output_tokens_per_s=estimate(
-                    "decode_alone" if alone else steady_regime, served * point.output_tokens
+                output_tokens_per_s=widened(
+                    estimate("decode_alone" if alone else steady_regime, served * point.output_tokens),
+                    fewest,
+                    most,
                 ),
                 limit=limit,
                 longest_part=longest,
@@ -163,6 +168,15 @@ def operate(points: Sequence[ServingPoint], constants: Constants) -> list[Operat
             )
         )  # fmt: skip
     return found
+
+
+def widened(found: Estimate, low: float, high: float) -> Estimate:
+    """The range with its ends moved out by these factors, the logarithms added as independent ones are."""
+    if low == high == 1.0:
+        return found
+    down = exp(-hypot(log(found.value / found.low), log(low)))
+    up = exp(hypot(log(found.high / found.value), log(high)))
+    return Estimate(value=found.value, low=found.value * down, high=found.value * up)
 
 
 def replicas_for(

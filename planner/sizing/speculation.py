@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from planner.sizing.quantities import Assumption, Frozen
+from planner.sizing.workload import RuntimeOptions
 
 ACCEPTANCE, ACCEPTANCE_LOW, ACCEPTANCE_HIGH = 0.7, 0.5, 0.85
 SOURCE = (
@@ -18,14 +19,25 @@ class Draft(Frozen):
 
     tokens: int = Field(ge=1, le=16)
     acceptance: float = Field(default=ACCEPTANCE, ge=0.0, le=1.0)
+    stated: bool = False
+    """Whether the user gave the acceptance."""
 
     @property
     def accepted(self) -> float:
         return accepted(self.tokens, self.acceptance)
 
     @property
+    def spread(self) -> tuple[float, float]:
+        """Tokens of a step at the ends of the acceptance's range ÷ those assumed; 1 and 1 where it was given."""
+        if self.stated:
+            return 1.0, 1.0
+        ends = (accepted(self.tokens, end) / self.accepted for end in (ACCEPTANCE_LOW, ACCEPTANCE_HIGH))
+        low, high = ends
+        return low, high
+
+    @property
     def assumption(self) -> Assumption:
-        stated = self.acceptance != ACCEPTANCE
+        stated = self.stated
         return Assumption(
             name="speculative_acceptance",
             value=self.acceptance,
@@ -35,6 +47,16 @@ class Draft(Frozen):
             high=None if stated else ACCEPTANCE_HIGH,
             user_set=stated,
         )
+
+
+def draft_of(options: RuntimeOptions) -> Draft | None:
+    """What the engine drafts under these options; None where it drafts nothing."""
+    if options.speculative_tokens is None:
+        return None
+    stated = options.speculative_acceptance
+    if stated is None:
+        return Draft(tokens=options.speculative_tokens)
+    return Draft(tokens=options.speculative_tokens, acceptance=stated, stated=True)
 
 
 def accepted(tokens: float, acceptance: float) -> float:

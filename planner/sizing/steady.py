@@ -63,6 +63,8 @@ class ServingPoint:
     """Tokens that speculative decoding drafts for each step."""
     accepted: float = 1.0
     """Tokens a step yields: 1, or more with a draft (``speculation.accepted``)."""
+    accepted_spread: tuple[float, float] = (1.0, 1.0)
+    """The ends of what is assumed of ``accepted``, as shares of it."""
     load_value: float = 0.0
     """Requests in flight, or requests per second, at this replica."""
     ttft_limit_s: float = UNLIMITED

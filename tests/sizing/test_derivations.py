@@ -72,6 +72,10 @@ CASES: dict[str, tuple[ServingWorkload | BatchWorkload, Row]] = {
     "rate": (ServingWorkload(request_rate_per_s=3), Row()),
     "yen": (ServingWorkload(currency="JPY"), Row("L40S", count=2)),
     "monthly plan": (ServingWorkload(), Row(price="1500", unit="month")),
+    "draft": (
+        serving("Qwen/Qwen3-30B-A3B", runtime=RuntimeChoice(options=RuntimeOptions(speculative_tokens=3))),
+        Row(),
+    ),
     "tensor parallel": (serving("meta-llama/Llama-3.1-70B-Instruct"), Row(count=8)),
     "experts": (serving("mistralai/Mixtral-8x7B-Instruct-v0.1", "fp8"), Row("H200-SXM")),
     "latent": (serving("deepseek-ai/DeepSeek-V3", "fp8"), Row("H200-SXM", count=8)),
@@ -137,7 +141,9 @@ GIVEN = {"prompt_tokens", "output_tokens", "replicas", "machines", "billed", "mi
 """The user's own numbers, counts that the row shows, and units."""
 
 
-@pytest.mark.parametrize("case", ["dense", "rate", "tensor parallel", "experts", "llama.cpp", "batch"])
+@pytest.mark.parametrize(
+    "case", ["dense", "rate", "draft", "tensor parallel", "experts", "llama.cpp", "batch"]
+)
 def test_every_number_of_speed_has_a_source_or_a_derivation_of_its_own(case: str) -> None:
     derivations = explained(case).derivations
     speed = ("tpot_s", "ttft_s", "step_s", "memory_s", "compute_s", "link_s", "overhead_s", "prefill_s",
