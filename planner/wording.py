@@ -468,6 +468,7 @@ def class_word(number: int) -> str:
 CLASSES: dict[int, Text] = {1: _("meet every target"), 2: _("miss a target"), 3: _("tight in memory")}
 
 RULES: dict[str, Text] = {
+    "overload": _("%(replicas)s replicas, the most that are tried, bear %(rate_per_s)s requests per second"),
     "precision_not_run": _("%(device)s does not compute in %(precision)s"),
     "matrix_rate_unknown": _("how fast %(device)s multiplies matrices is not known"),
     "slice_trains_nothing": _("training is not planned on a slice of %(device)s"),

@@ -216,10 +216,15 @@ def _settle_serving(
         trial.replicas = own[trial.chosen]
     _relax(workload, [trial for trial in trials if trial.replicas is None], loads, (ttft, tpot), constants)
     settled = [(trial, trial.replicas) for trial in trials if trial.replicas is not None]
-    for trial in trials:
-        if trial.replicas is None:
-            detail = {"load": loads.kind, "peak": loads.peak}
-            yield trial.number, Refusal("overload", detail, trial.option.split, trial.option.layout)
+    beyond = [trial for trial in trials if trial.replicas is None]
+    share = loads.peak / REPLICAS_MAXIMUM
+    borne = _operate([(trial.option, loads.kind, share) for trial in beyond], constants)
+    for trial, point in zip(beyond, borne, strict=True):
+        detail = {
+            "rule": "overload", "load": loads.kind, "peak": loads.peak, "replicas": REPLICAS_MAXIMUM,
+            "rate_per_s": point.bearable_rate_per_s * REPLICAS_MAXIMUM,
+        }  # fmt: skip
+        yield trial.number, Refusal("overload", detail, trial.option.split, trial.option.layout)
     typical = [(trial.option, loads.kind, loads.typical / n) for trial, n in settled]
     peak = [(trial.option, loads.kind, loads.peak / n) for trial, n in settled]
     full: list[tuple[Option, Load, float]] = [(trial.option, "saturated", 0.0) for trial, _n in settled]

@@ -638,3 +638,25 @@ def test_a_checkpoint_s_own_format_is_tried_before_others() -> None:
     found = compared(workload, Row("H200-SXM"))
     assert found.smallest_change is not None
     assert (found.smallest_change.change, found.smallest_change.value) == ("weights_format", "mxfp4")
+
+
+def test_a_load_beyond_every_number_of_replicas_is_refused_with_the_load_that_is_borne() -> None:
+    def asked(rate: float) -> Comparison:
+        crowd = Concurrency(average=8, peak=8)
+        return compared(ServingWorkload(request_rate_per_s=rate, concurrency=crowd), Row("L4"))
+
+    (refused,) = asked(900_000).rejected
+    assert refused.reason == "overload"
+    borne = refused.detail["rate_per_s"]
+    assert 0 < borne < 900_000
+    # With targets set aside, what is said to be borne is served, and little more is not.
+    free = Targets(ttft_s="none", tpot_s="none")
+
+    def served(rate: float) -> bool:
+        workload = ServingWorkload(
+            request_rate_per_s=rate, concurrency=Concurrency(average=8, peak=8), targets=free
+        )
+        return bool(compared(workload, Row("L4")).candidates)
+
+    assert served(borne * 0.99)
+    assert not served(borne * 1.05)
