@@ -25,7 +25,9 @@ class BodyRefused(ValueError):
         self.field = field
 
 
-def read_json(body: bytes, content_type: str) -> Any:
+def read_json(
+    body: bytes, content_type: str, *, bytes_max: int = BODY_MAX_BYTES, entries_max: int = KEYS_MAX
+) -> Any:
     """The document in `body`; raises `BodyRefused`.
 
     Refused: another content type (415), more than 1 MiB (413), other encodings than UTF-8, duplicate keys,
@@ -37,8 +39,8 @@ def read_json(body: bytes, content_type: str) -> Any:
     charset = re.search(r"charset=\"?([^\";\s]+)", parameters, re.IGNORECASE)
     if charset and charset[1].lower() not in {"utf-8", "utf8"}:
         raise BodyRefused(415, "The body must be UTF-8.")
-    if len(body) > BODY_MAX_BYTES:
-        raise BodyRefused(413, "The body is larger than 1 MiB.")
+    if len(body) > bytes_max:
+        raise BodyRefused(413, f"The body is larger than {bytes_max // 2**20} MiB.")
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
@@ -54,7 +56,7 @@ def read_json(body: bytes, content_type: str) -> Any:
     except ValueError as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else "a number is too long"
         raise BodyRefused(400, f"The body is not JSON: {reason}.") from None
-    _check(document)
+    _check(document, entries_max)
     return document
 
 
@@ -78,7 +80,7 @@ def _finite(text: str) -> float:
     return value
 
 
-def _check(document: Any) -> None:
+def _check(document: Any, entries_max: int) -> None:
     keys = 0
     level = [("", document)]
     for _ in range(DEPTH_MAX):
@@ -96,7 +98,7 @@ def _check(document: Any) -> None:
             elif isinstance(value, list):
                 keys += len(value)
                 below.extend((name, inner) for inner in value)
-        if keys > KEYS_MAX:
+        if keys > entries_max:
             raise BodyRefused(400, "The body has too many entries.")
         if not below:
             return

@@ -41,8 +41,17 @@ def download(export: Export) -> HttpResponse:
     return response
 
 
-def _file(version: PlanVersion, fmt: str, *, is_shared: bool = False) -> HttpResponse:
-    return _answer(lambda language: exports.of_version(version, fmt, language, is_shared=is_shared))
+def _file(request: HttpRequest, version: PlanVersion, fmt: str, *, is_shared: bool = False) -> HttpResponse:
+    paper = _paper(request)
+    return _answer(
+        lambda language: exports.of_version(version, fmt, language, is_shared=is_shared, paper=paper)
+    )
+
+
+def _paper(request: HttpRequest) -> str:
+    """The size asked for; A4 where none of those that there are was."""
+    asked_for = request.GET.get("paper", "")
+    return asked_for if asked_for in exports.PAPERS else exports.PAPERS[0]
 
 
 def _known(fmt: str) -> str:
@@ -55,14 +64,14 @@ def _known(fmt: str) -> str:
 @signed_in
 def newest_export(request: HttpRequest, slug: str, fmt: str) -> HttpResponse:
     plan, _role = own_plan(request, slug)
-    return _file(services.newest(plan), _known(fmt))
+    return _file(request, services.newest(plan), _known(fmt))
 
 
 @require_safe
 @signed_in
 def export(request: HttpRequest, slug: str, number: int, fmt: str) -> HttpResponse:
     version, _role = own_version(request, slug, number)
-    return _file(version, _known(fmt))
+    return _file(request, version, _known(fmt))
 
 
 @csrf_exempt
@@ -72,7 +81,7 @@ def shared_export(request: HttpRequest, token: str, fmt: str) -> HttpResponse:
         return HttpResponseNotAllowed(READING)
     if is_locked(request, link):
         return quiet(redirect("reports:shared", token=token))
-    return quiet(_file(link.version, _known(fmt), is_shared=True))
+    return quiet(_file(request, link.version, _known(fmt), is_shared=True))
 
 
 @require_safe
@@ -88,5 +97,6 @@ def draft_export(request: HttpRequest, fmt: str) -> HttpResponse:
             "This address describes no workload: open it in the workbench and mend what is marked there."
         )
         return refusal(request, UNREADABLE, message)
+    paper = _paper(request)
     sheet = sheets.of_draft(_("Draft"), [(question, comparison)])
-    return _answer(lambda language: exports.make(sheet, fmt, language))
+    return _answer(lambda language: exports.make(sheet, fmt, language, paper=paper))

@@ -25,12 +25,12 @@ CONTENT_TYPES = {
 }
 FORMATS = tuple(CONTENT_TYPES)
 _RENDERERS: dict[str, Callable[[Sheet], bytes]] = {
-    "pdf": pdf_export.render,
     "csv": csv_export.render,
     "xlsx": xlsx_export.render,
     "json": json_export.render,
 }
 FILENAME_LENGTH = 80
+PAPERS = pdf_export.PAPERS
 
 RENDERS_AT_ONCE = 2
 RENDER_WAIT_S = 20.0
@@ -58,25 +58,28 @@ class BusyError(RuntimeError):
     """Too many files are being made in this process."""
 
 
-def of_version(version: PlanVersion, fmt: str, language: str, *, is_shared: bool = False) -> Export:
+def of_version(
+    version: PlanVersion, fmt: str, language: str, *, is_shared: bool = False, paper: str = PAPERS[0]
+) -> Export:
     """The file of a saved version; the last few are kept, as they can never change. Raises `BusyError`."""
-    key = (*identity(version), fmt, language, is_shared)
+    key = (*identity(version), fmt, language, is_shared, paper if fmt == "pdf" else "")
     found = _kept.find(key)
     if found is not None:
         return found
     with translation.override(language), _place():
         # Who waited for a place may find that somebody made the same file meanwhile.
-        return _kept.get(key, lambda: _made(sheets.of_version(version, is_shared=is_shared), fmt))
+        return _kept.get(key, lambda: _made(sheets.of_version(version, is_shared=is_shared), fmt, paper))
 
 
-def make(sheet: Sheet, fmt: str, language: str) -> Export:
+def make(sheet: Sheet, fmt: str, language: str, *, paper: str = PAPERS[0]) -> Export:
     """The file, in one of the product's languages; the same sheet gives the same bytes. Raises `BusyError`."""
     with translation.override(language), _place():
-        return _made(sheet, fmt)
+        return _made(sheet, fmt, paper)
 
 
-def _made(sheet: Sheet, fmt: str) -> Export:
-    return Export(_RENDERERS[fmt](sheet), CONTENT_TYPES[fmt], _filename(sheet, fmt))
+def _made(sheet: Sheet, fmt: str, paper: str) -> Export:
+    content = pdf_export.render(sheet, paper) if fmt == "pdf" else _RENDERERS[fmt](sheet)
+    return Export(content, CONTENT_TYPES[fmt], _filename(sheet, fmt))
 
 
 @contextmanager

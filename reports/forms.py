@@ -143,6 +143,21 @@ class CopyForm(forms.Form):
         cast("forms.ModelChoiceField[Team]", self.fields["team"]).queryset = teams
 
 
+class ImportForm(forms.Form):
+    """Into which team a file is read; the file itself is read beside the form, in bounded memory."""
+
+    team = forms.ModelChoiceField(
+        label=_("Team"),
+        queryset=Team.objects.none(),
+        empty_label=None,
+        error_messages={"invalid_choice": _("Choose one of your teams in which you may edit.")},
+    )
+
+    def __init__(self, *args: Any, teams: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        cast("forms.ModelChoiceField[Team]", self.fields["team"]).queryset = teams
+
+
 class WorkloadsForm(forms.Form):
     """Which workloads of a version stay, under which name and in which order."""
 

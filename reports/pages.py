@@ -14,6 +14,11 @@ PAGES_KEPT = 64
 _kept: Kept[SafeString] = Kept(PAGES_KEPT)
 
 
+def draw(version: PlanVersion) -> None:
+    """Draws the first page once, to see that it can be."""
+    sheet(version, None, is_shared=False)
+
+
 def sheet(version: PlanVersion, asked_page: str | None, *, is_shared: bool) -> SafeString:
     """The sheet as HTML, drawn from what was stored."""
     number = presenters.page_number(asked_page)

@@ -36,6 +36,8 @@ GETA = "\u3013"
 WIDTHS = {"rank": 0.6, "sku": 2.4, "provider": 1.6, "accelerator": 1.7, "monthly": 1.3, "replicas": 0.9}
 WIDTHS_BY_KIND = {"text": 1.3, "code": 1.3, "number": 1.0, "money": 1.1, "date": 1.25, "flag": 0.8}
 """Shares of the comparison's width."""
+TYPST_PAPERS = {"a4": "a4", "letter": "us-letter"}
+PAPERS = tuple(TYPST_PAPERS)
 DRAFT_STAMP = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -66,9 +68,9 @@ def _printable(value: Any) -> Any:
     return value
 
 
-def render(sheet: Sheet) -> bytes:
-    """The PDF in the language that is active."""
-    data = json.dumps(_printable(_data(sheet)), ensure_ascii=False)
+def render(sheet: Sheet, paper: str = PAPERS[0]) -> bytes:
+    """The PDF in the language that is active, on one of ``PAPERS``."""
+    data = json.dumps(_printable(_data(sheet) | {"paper": TYPST_PAPERS[paper]}), ensure_ascii=False)
     made_at = sheet.created_at or DRAFT_STAMP
     document: bytes = typst.compile(
         str(TEMPLATE),
@@ -107,9 +109,11 @@ def _data(sheet: Sheet) -> dict[str, Any]:
 def _meta(sheet: Sheet) -> list[tuple[str, str]]:
     return [
         (_("Plan"), f"{sheet.slug}" if sheet.slug else words.status("draft")),
+        (_("Address"), sheet.address),
         (pgettext("of a plan", "Version"), str(sheet.number or "")),
         (_("Prepared for"), sheet.prepared_for),
         (_("Prepared by"), sheet.prepared_by),
+        (_("Origin"), words.origin(sheet.origin) if sheet.origin else ""),
         (_("Saved on"), sheet.created_at.date().isoformat() if sheet.created_at else ""),
         (_("Prices as of"), sheet.priced_at.strftime("%Y-%m-%d %H:%M UTC")),
         (_("To be checked again after"), sheet.valid_until.date().isoformat()),

@@ -47,6 +47,13 @@ class Sheet:
     workloads: tuple[SheetWorkload, ...]
     content_text: str
     checklist: Checklist | None = None
+    origin: str = ""
+    """How its figures came here, if they were not computed here: ``copy``, ``fork`` or ``import``."""
+
+    @property
+    def address(self) -> str:
+        """Where the version stands on its installation; empty on a draft."""
+        return f"/plans/{self.slug}/v/{self.number}/" if self.slug else ""
 
     @property
     def is_draft(self) -> bool:
@@ -86,7 +93,13 @@ def of_version(version: PlanVersion, *, is_shared: bool = False) -> Sheet:
         ),
         content_text=content_text(version, rows),
         checklist=Checklist.model_validate_json(version.checklist_text) if version.checklist_text else None,
+        origin=version.plan.origin if _is_first(version) else "",
     )
+
+
+def _is_first(version: PlanVersion) -> bool:
+    """Whether its figures are those with which the plan began."""
+    return version.number == 1 or (version.answered_by is not None and version.answered_by.number == 1)
 
 
 def of_draft(title: str, answers: Sequence[tuple[NamedWorkload, Comparison]]) -> Sheet:

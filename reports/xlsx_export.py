@@ -155,6 +155,8 @@ def _about(sheet: Sheet) -> list[list[Value]]:
         [_("Prepared by"), sheet.prepared_by],
         [_("Note"), sheet.note],
         [_("Plan"), sheet.slug or words.status("draft")],
+        [_("Address"), sheet.address],
+        [_("Origin"), words.origin(sheet.origin) if sheet.origin else None],
         [pgettext("of a plan", "Version"), sheet.number],
         *_together(sheet),
         [_("Prices as of"), sheet.priced_at.isoformat(timespec="seconds")],

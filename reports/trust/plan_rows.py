@@ -37,6 +37,8 @@ def plan_parts() -> Iterable[Row]:
     for method in ("GET", "POST"):
         given = {"body": {"form": {"title": "zq"}}} if method == "POST" else {}
         yield row("/plans/fork/", [], method, expect={name: [404] for name in SIGNED_IN}, **given)
+    yield row("/plans/import/", SIGNED_IN, expect={"anonymous": [302]})
+    yield row("/plans/import/", SIGNED_IN, "POST", body={"form": {"team": "zq"}}, expect={"anonymous": [302]})
     closed = {name: [404] for name in CLOSED_LINKS}
     yield row(
         "/s/{token}/unlock/",

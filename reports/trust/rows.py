@@ -37,7 +37,7 @@ def public() -> Iterable[Row]:
         yield row(path, EVERYBODY)
     yield row("/workbench/", EVERYBODY, "POST", body={"form": {"users": "9"}})
     shapes = {"layers": "2", "hidden": "64", "heads": "4", "vocab": "99", "intermediate": "9"}
-    described = {"form": {"way": "numbers", "state": "", **shapes}}
+    described = {"form": {"state": "", **shapes}}
     yield row("/workbench/model/", EVERYBODY, "POST", body=described)
     yield row("/api/v1/size", EVERYBODY, "POST", body={"json": {}}, csrf=False)
     yield row("/language/", EVERYBODY, "POST", body={"form": {"language": "en", "next": "/"}})

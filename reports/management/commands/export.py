@@ -22,6 +22,7 @@ class Command(BaseCommand):
         parser.add_argument("-o", "--output", required=True, help="the file to write; - is standard output")
         parser.add_argument("--plan-version", type=int, dest="number", help="the newest by default")
         parser.add_argument("--language", choices=[code for code, _name in settings.LANGUAGES], default="en")
+        parser.add_argument("--paper", choices=exports.PAPERS, default=exports.PAPERS[0], help="of a PDF")
 
     def handle(self, *args: Any, **options: Any) -> None:
         plan = Plan.objects.filter(slug=options["plan"]).first()
@@ -33,7 +34,7 @@ class Command(BaseCommand):
             raise CommandError(
                 f"The plan has no version {number}; its newest is {plan.latest_number}.", returncode=2
             )
-        made = exports.of_version(version, options["fmt"], options["language"])
+        made = exports.of_version(version, options["fmt"], options["language"], paper=options["paper"])
         if options["output"] == "-":
             sys.stdout.buffer.write(made.content)
         else:
