@@ -29,7 +29,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             files = calibrate(options["folder"])
-            trained = training_fit.calibrate(read([options["folder"] / TRAINING_FILE]))
+            path = options["folder"] / TRAINING_FILE
+            trained = training_fit.calibrate(read([path])) if path.exists() else {}
         except UnreadableFile as error:
             raise CommandError(str(error), returncode=2) from error
         write(files | trained, options["to"])
