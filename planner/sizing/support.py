@@ -54,8 +54,16 @@ class Rule(Frozen):
     source: str
 
 
-LMDEPLOY = "LMDeploy documentation 0.9: supported models and quantisation (W4A16, KV in INT8 and INT4)"
-TGI = "Text Generation Inference documentation 3.3: quantisation and supported hardware"
+LMDEPLOY = (
+    "LMDeploy documentation 0.16: supported models and quantisation (W4A16, MXFP4, KV in INT8 and INT4)"
+)
+TGI = "Text Generation Inference documentation 3.3: supported models, quantisation and hardware"
+TRT_MODELS = "TensorRT-LLM documentation, supported models of the PyTorch backend, 1.0.0 to 1.3.0rc24"
+LLAMA_MODELS = "llama.cpp README: supported models; cross-attention to images is in none of its graphs"
+_TGI_FAMILIES = ("deepseek_v2", "deepseek_v3", "kimi_k2", "llama", "llama4", "phi3", "granite", "gemma", "gemma2",
+                 "gemma3_text", "cohere", "cohere2", "mamba", "mistral", "mixtral", "gpt_bigcode", "phi", "baichuan",
+                 "falcon", "starcoder2", "qwen2", "opt", "gpt2", "gpt_neox", "gptj", "mllama")  # fmt: skip
+_RECURRENT = ("jamba", "bamba", "mamba", "mamba2", "falcon_mamba", "granitemoehybrid", "kimi_linear")
 EXLLAMA = "ExLlamaV2 README: GPTQ and EXL2 weights, supported architectures"
 TRANSFORMERS = "Transformers documentation 4.57: quantisation overview, KV cache strategies"
 OLLAMA = "Ollama documentation: GPU support, importing GGUF models"
@@ -98,7 +106,19 @@ RULES: tuple[Rule, ...] = (
     Rule(code="device_not_supported", runtimes=("ollama",), vendors=("intel",), source=OLLAMA),
     # Formats of engines whose memory alone is modelled.
     Rule(code="format_not_supported", runtimes=("lmdeploy",),
-         formats_except=("bf16", "fp16", "int8", "fp8", *_INT4), source=LMDEPLOY),
+         formats_except=("bf16", "fp16", "int8", "fp8", "mxfp4", *_INT4), source=LMDEPLOY),
+    Rule(code="model_not_supported", runtimes=("lmdeploy",), families=(*_RECURRENT, "nemotron_h", "deepseek_v4"),
+         source=LMDEPLOY),
+    Rule(code="model_not_supported", runtimes=("tgi",), families_except=_TGI_FAMILIES, source=TGI),
+    Rule(code="model_not_supported", runtimes=("tensorrt_llm",), families=_RECURRENT, source=TRT_MODELS),
+    Rule(code="model_not_supported", runtimes=("llama_cpp",), families=("mllama",), source=LLAMA_MODELS),
+    Rule(code="model_needs_newer_version", runtimes=("tensorrt_llm",), families=("nemotron_h",),
+         version_below="1.1", source=TRT_MODELS),
+    Rule(code="model_needs_newer_version", runtimes=("tensorrt_llm",), families=("deepseek_v32", "qwen3_next"),
+         version_below="1.2", source=TRT_MODELS),
+    Rule(code="model_needs_newer_version", runtimes=("tensorrt_llm",),
+         families=("deepseek_v4", "glm_moe_dsa", "qwen3_5", "qwen3_5_moe", "gemma4_text"), version_below="1.3",
+         source=TRT_MODELS),
     Rule(code="format_not_supported", runtimes=("tgi",), formats_except=("bf16", "fp16", "fp32", "fp8", *_INT4),
          source=TGI),
     Rule(code="format_not_supported", runtimes=("exllama",), formats_except=("bf16", "fp16", "int4_gptq"),

@@ -67,6 +67,7 @@ def test_an_engine_that_is_not_known_has_nine_tenths_of_the_memory() -> None:
     ("name", "form", "kv", "code"),
     [
         ("lmdeploy", "gguf_q8_0", "auto", "format_not_supported"),
+        ("lmdeploy", "mxfp4", "auto", None),
         ("lmdeploy", "bf16", "fp8", "kv_format_not_supported"),
         ("lmdeploy", "int4_awq", "int8", None),
         ("tgi", "nvfp4", "auto", "format_not_supported"), ("tgi", "fp8", "fp8", None),
