@@ -77,6 +77,16 @@ def billing_facts(terms: BillingTerms | None) -> list[Fact]:
         Fact(_("billed in steps of"), number(terms.unit_s, 7), "s"),
         Fact(_("at least"), number(terms.minimum_s, 7), "s"),
         Fact(_("the provider's month"), number(float(terms.month_hours)) if terms.month_hours else None, "h"),
+        *(
+            Fact(
+                _("charged at most, a month")
+                if not prefix
+                else _("charged at most, a month, machines %(prefix)s…") % {"prefix": prefix},
+                number(hours),
+                "h",
+            )
+            for prefix, hours in sorted(terms.cap_hours.items())
+        ),
         Fact(_("spot"), words.get("spot"), is_quoted=True),
         Fact(_("notice before an interruption"), words.get("spot_notice"), is_quoted=True),
         Fact(_("commitments"), words.get("reserved"), is_quoted=True),

@@ -220,6 +220,12 @@ class ProviderTerms(NamedTuple):
     source: str | None
     storage: dict[str, offers.StoragePrice]
     egress: dict[str, offers.EgressPrice]
+    caps: dict[str, int] = {}
+    """Hours of a month that are charged at most, by the beginning of a machine's name; "" for all."""
+
+    def cap_hours(self, sku: str) -> Decimal | None:
+        fitting = [prefix for prefix in self.caps if sku.startswith(prefix)]
+        return Decimal(self.caps[max(fitting, key=len)]) if fitting else None
 
 
 def _terms_by_provider() -> dict[str, ProviderTerms]:
@@ -228,10 +234,10 @@ def _terms_by_provider() -> dict[str, ProviderTerms]:
     def of(provider: str) -> ProviderTerms:
         return terms.setdefault(provider, ProviderTerms(None, None, None, {}, {}))
 
-    for provider, unit_s, minimum_s, source in BillingTerms.objects.values_list(
-        "provider_id", "unit_s", "minimum_s", "source"
+    for provider, unit_s, minimum_s, source, caps in BillingTerms.objects.values_list(
+        "provider_id", "unit_s", "minimum_s", "source", "cap_hours"
     ):
-        terms[provider] = ProviderTerms(unit_s, minimum_s, source or None, {}, {})
+        terms[provider] = ProviderTerms(unit_s, minimum_s, source or None, {}, {}, caps)
     for price in StoragePrice.objects.filter(is_default=True, from_gb=0):
         of(price.provider_id).storage[price.region] = offers.StoragePrice(
             price_per_gb_month=price.amount_per_month * GB / price.per_bytes,
@@ -253,6 +259,7 @@ def _terms_by_provider() -> dict[str, ProviderTerms]:
             currency=tiers[0].currency,
             source=tiers[0].source,
             observed_on=_day(tiers[0].observed),
+            until_gb=None if tiers[-1].to_gb is None else tiers[-1].to_gb * tiers[-1].per_bytes / GB,
         )
     return terms
 
@@ -291,7 +298,7 @@ def assemble(
             kept.append(row)
             machine_index.append(machine_of[key])
     columns = _Columns()
-    terms_index = [columns.index("terms", _terms_of(row.provider, row.region, terms)) for row in kept]
+    terms_index = [columns.index("terms", _terms_of(row, terms)) for row in kept]
     region_index = [columns.index("region", (row.region, _region_keys(row, places))) for row in kept]
     return Market(
         version=version,
@@ -341,17 +348,19 @@ class _Columns:
         return tuple(self._numbers.get(column, ()))
 
 
-def _terms_of(provider: str, region: str, terms: dict[str, ProviderTerms]) -> Terms:
-    found = terms.get(provider)
+def _terms_of(row: Row, terms: dict[str, ProviderTerms]) -> Terms:
+    found = terms.get(row.provider)
     if found is None:
-        return Terms(provider)
+        return Terms(row.provider)
+    region = row.region
     return Terms(
-        provider,
+        row.provider,
         unit_s=found.unit_s,
         minimum_s=found.minimum_s,
         storage=found.storage.get(region) or found.storage.get(""),
         egress=found.egress.get(region) or found.egress.get(""),
         source=found.source,
+        cap_hours=found.cap_hours(row.sku),
     )
 
 

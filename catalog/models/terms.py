@@ -25,6 +25,8 @@ class BillingTerms(models.Model):
     minimum_s = models.PositiveIntegerField(null=True, blank=True)
     month_hours = models.DecimalField(max_digits=6, decimal_places=2, null=True, blank=True)
     """Length of the provider's own month; counts only for its monthly plans and caps."""
+    cap_hours = models.JSONField(default=dict)
+    """Hours of a month that are charged at most, by the beginning of a machine's name; the empty one for all."""
     currency = models.CharField(max_length=3, blank=True)
     gpu_counts = models.JSONField(default=list)
     """GPU counts of one machine that the provider rents."""

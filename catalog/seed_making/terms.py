@@ -23,6 +23,8 @@ UNIT_SECONDS = {
     "ovh": 3600, "together": 3600, "sakura": 3600, "modal": 1,
 }  # fmt: skip
 """From the cells of ``granularity`` that name a billing unit; "hourly rates" and "generated text" do not."""
+CAP_HOURS: dict[str, dict[str, int]] = {"sakura": {"": 480}, "vultr": {"vbm-": 672}}
+"""From ``month_hours`` and ``granularity``: 20 days at Sakura; of Vultr the cell was read for bare metal alone."""
 MINIMUM_SECONDS = {"aws": 60}
 SPOT_NOTICE_SECONDS = {"aws": 120}
 GPU_COUNTS: dict[str, list[int]] = {
@@ -93,6 +95,7 @@ def _billing(row: Row) -> dict[str, Any]:
             "unit_s": UNIT_SECONDS.get(slug),
             "minimum_s": MINIMUM_SECONDS.get(slug),
             "month_hours": month and int(month[0]),
+            "cap_hours": CAP_HOURS.get(slug),
             "currency": currency and currency[0],
             "gpu_counts": GPU_COUNTS.get(slug),
             "spot_notice_s": SPOT_NOTICE_SECONDS.get(slug),

@@ -72,11 +72,13 @@ def jobs(schedule: Schedule, hours_per_job: Decimal) -> Run:
     return Run(hours_per_job, starts, max(24 * days, hours_per_job * starts))
 
 
-def billed_hours(run: Run, unit_s: int | None, minimum_s: int | None) -> Decimal:
+def billed_hours(
+    run: Run, unit_s: int | None, minimum_s: int | None, cap_hours: Decimal | None = None
+) -> Decimal:
     """Hours a month on the bill of one machine.
 
-    starts × max(minimum, ceil(seconds per start ÷ unit) × unit) ÷ 3600, at most a whole month, rounded half
-    up to 0.01 h. Where the provider's unit is not known the exact time is taken.
+    starts × max(minimum, ceil(seconds per start ÷ unit) × unit) ÷ 3600, at most a whole month and the
+    provider's own cap, rounded half up to 0.01 h. Where the provider's unit is not known the exact time is taken.
 
     >>> billed_hours(scheduled(Schedule()), 3600, None)
     Decimal('730.00')
@@ -87,7 +89,15 @@ def billed_hours(run: Run, unit_s: int | None, minimum_s: int | None) -> Decimal
     if minimum_s:
         seconds = max(seconds, Decimal(minimum_s))
     hours = min(seconds * run.starts / 3600, max(run.hours_ceiling, run.hours_per_start * run.starts))
+    if cap_hours is not None:
+        hours = min(hours, cap_hours)
     return hours.quantize(HOUR_STEP, ROUND_HALF_UP)
+
+
+def repeated_hours(hours: Decimal, rework: Decimal, terms: Terms) -> Decimal:
+    """Hours that are run twice because machines were taken away, as far as they are charged."""
+    repeated = (hours * rework).quantize(HOUR_STEP, ROUND_HALF_UP)
+    return repeated if terms.cap_hours is None else min(repeated, max(Decimal(0), terms.cap_hours - hours))
 
 
 def rounded(amount: Decimal, currency: str) -> Decimal:
@@ -96,8 +106,13 @@ def rounded(amount: Decimal, currency: str) -> Decimal:
     return amount.quantize(step if MINOR_UNITS[currency] > 1 else Decimal(1), ROUND_HALF_UP)
 
 
-def egress_amount(price: EgressPrice, gb: Decimal) -> Decimal:
-    """Cost of ``gb`` GB out in a month, step by step, in the price's own currency."""
+def egress_amount(price: EgressPrice, gb: Decimal) -> Decimal | None:
+    """Cost of ``gb`` GB out in a month, step by step, in the price's own currency.
+
+    None beyond the end of the last known step: its price is not known, and that of the step before is no guess.
+    """
+    if price.until_gb is not None and gb > price.until_gb:
+        return None
     total = Decimal(0)
     for number, step in enumerate(price.steps):
         following = price.steps[number + 1] if number + 1 < len(price.steps) else None
@@ -154,8 +169,10 @@ def side_lines(needs: Needs, terms: Terms, rates: Rates, currency: str) -> list[
         quantity = Decimal(str(needs.egress_gb_per_month))
         amount = unit_price = None
         if egress is not None and known and factor is not None:
-            amount = rounded(egress_amount(egress, quantity) * factor, currency)
-            unit_price = step_reached(egress.steps, quantity).price_per_gb
+            own = egress_amount(egress, quantity)
+            amount = None if own is None else rounded(own * factor, currency)
+            reached = step_reached(egress.steps, quantity)
+            unit_price = None if own is None else reached.price_per_gb
         lines.append(
             BillLine(
                 what="egress",
@@ -201,12 +218,12 @@ def month(
     factor = rates.factor(price.currency, currency)
     if factor is None:
         return None
-    hours = billed_hours(run, terms.unit_s, terms.minimum_s)
+    hours = billed_hours(run, terms.unit_s, terms.minimum_s, terms.cap_hours)
     per_unit = shown_unit_price(price.amount, factor)
     count = Decimal(1) if price.per_month else hours
     lines = [_machine_line("gpu", price, machines, count, per_unit, currency, terms)]
     if rework and not price.per_month:
-        repeated = (hours * rework).quantize(HOUR_STEP, ROUND_HALF_UP)
+        repeated = repeated_hours(hours, rework, terms)
         lines.append(_machine_line("rework", price, machines, repeated, per_unit, currency, terms))
     lines += side_lines(needs, terms, rates, currency)
     missing = tuple(line.what for line in lines if line.amount is None)
@@ -249,8 +266,8 @@ def _machine_line(
 
 def hour_steps(run: Run, terms: Terms, rework: Decimal = Decimal(0)) -> tuple[int, int]:
     """Billed and repeated hours of one machine in hundredths of an hour, as integers for the ranking."""
-    hours = billed_hours(run, terms.unit_s, terms.minimum_s)
-    repeated = (hours * rework).quantize(HOUR_STEP, ROUND_HALF_UP)
+    hours = billed_hours(run, terms.unit_s, terms.minimum_s, terms.cap_hours)
+    repeated = repeated_hours(hours, rework, terms)
     return int(hours * HOUR_STEPS), int(repeated * HOUR_STEPS)
 
 

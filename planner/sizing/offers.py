@@ -47,6 +47,8 @@ class EgressPrice:
     currency: str
     source: str
     observed_on: date | None = None
+    until_gb: Decimal | None = None
+    """Where the last known step ends: what more costs is unknown. None: it has no end."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class Terms:
     storage: StoragePrice | None = None
     egress: EgressPrice | None = None
     source: str | None = None
+    cap_hours: Decimal | None = None
+    """Hours of a month after which the provider charges no more: its own month, or a number of days."""
 
 
 @dataclass(frozen=True)
