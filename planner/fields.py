@@ -23,6 +23,9 @@ Text = str | Promise
 Path = tuple[str, ...]
 
 NUMBER_LENGTH_MAXIMUM = 40
+LENGTH_READ = 200
+"""Of a number with spaces around it."""
+SPACES = " \t\r\n\u3000\u00a0"
 LIST_COUNT_MAXIMUM = 100
 NEAREST_MAXIMUM = 4
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
@@ -53,6 +56,19 @@ def ungrouped(text: str) -> str:
     ('1000', '12345.5', '1,5', '0,500')
     """
     return text.replace(",", "") if _GROUPED.fullmatch(text) else text
+
+
+def number_text(text: str) -> str:
+    """A number as it is read: plain digits, without groups and without spaces around it.
+
+    Separators of lines are no spaces, and what is longer than any number is left as it is, to be refused.
+
+    >>> number_text(" １,000 "), number_text("\u2028"), len(number_text(" " * 9_000))
+    ('1000', '\u2028', 9000)
+    """
+    if len(text) > LENGTH_READ:
+        return text
+    return ungrouped(plain_digits(text).strip(SPACES))
 
 
 class SheetBoundField(BoundField):
@@ -136,14 +152,13 @@ class NumberField(SheetField):
             self.widget.attrs.setdefault("placeholder", self.default)
 
     def clean(self, value: Any) -> Any:
-        text = plain_digits(str(value or "")).strip()
+        text = number_text(str(value or ""))
         if not text:
             return self.blank
         if len(text) > NUMBER_LENGTH_MAXIMUM:
             raise ValidationError(
                 _("This number is too long: at most 40 characters are read."), code="too_long"
             )
-        text = ungrouped(text)
         if not _NUMBER.fullmatch(text):
             raise ValidationError(
                 _("“%(text)s” is not read as a number: write digits, with a point before decimals (1.5)."),

@@ -29,8 +29,7 @@ from planner.fields import (
     SheetField,
     TickField,
     names_of,
-    plain_digits,
-    ungrouped,
+    number_text,
 )
 from planner.form_layout import BoundGroup, bound
 from planner.kinds.frame import Kind
@@ -93,7 +92,7 @@ class WorkbenchForm(forms.Form):
             if key in given:
                 values = given.getlist(key)
                 if isinstance(field, NumberField):
-                    values = [ungrouped(plain_digits(str(value)).strip()) for value in values]
+                    values = [number_text(str(value)) for value in values]
                 data.setlist(key, [str(value) for value in values])
             else:
                 data.setlist(key, [field.default] if field.default else [])

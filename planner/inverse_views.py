@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 
 from catalog.facts import accelerators
 from planner import figures, memory_bar, reach, refusals, wording
-from planner.fields import NumberField, WordField, plain_digits, ungrouped
+from planner.fields import NumberField, WordField, number_text
 from planner.forms import WorkbenchForm
 from planner.sizing.architecture import ModelError
 from planner.sizing.inverse import Reach
@@ -61,7 +61,7 @@ class MachineForm(forms.Form):
 def _machine_form(given: QueryDict) -> MachineForm:
     data = {name: given.get(name, DEFAULTS.get(name, "")) for name in OWN}
     for name in ("count", "at_once", "context"):
-        data[name] = ungrouped(plain_digits(data[name]).strip())
+        data[name] = number_text(data[name])
     return MachineForm(data, auto_id="f-%s")
 
 

@@ -25,6 +25,8 @@ from planner.views import ADDRESS_BYTES_MAXIMUM, TEXT_MAXIMUM, UNPROCESSABLE
 
 STATE_BYTES_MAXIMUM = ADDRESS_BYTES_MAXIMUM
 VIEW_FIELDS = ("page", "sort", "columns")
+WAYS = {"hub_id": "hub", "config_text": "text", "layers": "numbers"}
+"""Fields that only one of the page's forms has, and which it is; the form of the file sends no text."""
 
 
 @uploads.takes_files(**{model_import.FILE_FIELD: model_import.FILE_BYTES_MAXIMUM})
@@ -113,16 +115,13 @@ class _Import:
         state = request.POST.get("state", "")
         self.form = WorkbenchForm.from_query(QueryDict(state[:STATE_BYTES_MAXIMUM], mutable=False), at=at)
         self.form.is_valid()
-        self.way = request.POST.get("way", "")
+        self.way = next((way for field, way in WAYS.items() if field in request.POST), "")
         self.hub_form = HubForm(request.POST if self.way == "hub" else None)
         self.numbers_form = NumbersForm(request.POST if self.way == "numbers" else None)
 
     def answer(self) -> HttpResponse:
-        ways = {"hub": self._hub, "text": self._text, "file": self._file, "numbers": self._numbers}
-        way = ways.get(self.way)
-        if way is None:
-            return self._refused("way_error", _("Choose one of the ways a model comes in."))
-        return way()
+        ways = {"hub": self._hub, "text": self._text, "numbers": self._numbers}
+        return ways.get(self.way, self._file)()
 
     def _hub(self) -> HttpResponse:
         if not self.hub_form.is_valid():
@@ -204,7 +203,6 @@ class _Import:
             "hub_form": self.hub_form,
             "numbers_form": self.numbers_form,
             "config_text": self.request.POST.get("config_text", "")[:TEXT_MAXIMUM],
-            "way": self.way,
             **({field: message} if field else {}),
             **more,
         }

@@ -30,7 +30,7 @@ LLAMA_8B = {
     "torch_dtype": "bfloat16", "max_position_embeddings": 131072,
 }  # fmt: skip
 NUMBERS = {
-    "way": "numbers", "state": "users=9", "name": "small-one", "layers": "32", "hidden": "4,096", "heads": "32",
+    "state": "users=9", "name": "small-one", "layers": "32", "hidden": "4,096", "heads": "32",
     "kv_heads": "8", "intermediate": "14336", "vocab": "128256", "tied": "no", "context": "131072",
 }  # fmt: skip
 LLAMA_8B_PARAMETERS = 8_030_261_248
@@ -86,7 +86,7 @@ def tensors(**extra: list[int]) -> bytes:
 
 
 def sent(client: Client, data: bytes, name: str = "config.json", state: str = "users=9") -> Any:
-    return client.post(PAGE, {"way": "file", "state": state, "model_file": SimpleUploadedFile(name, data)})
+    return client.post(PAGE, {"state": state, "model_file": SimpleUploadedFile(name, data)})
 
 
 def landed(client: Client, response: Any) -> tuple[dict[str, list[str]], str]:
@@ -109,7 +109,7 @@ def test_text_file_and_numbers_of_one_model_are_understood_alike_and_say_where_e
 ) -> None:
     text = json.dumps(LLAMA_8B)
     posts = {
-        "read": client.post(PAGE, {"way": "text", "state": "users=9", "config_text": text}),
+        "read": client.post(PAGE, {"state": "users=9", "config_text": text}),
         "read ": sent(client, text.encode("utf-16")),
         "typed": client.post(PAGE, NUMBERS),
     }
@@ -254,7 +254,7 @@ def test_a_large_checkpoint_is_read_by_its_first_megabytes(client: Client) -> No
 
 def test_an_unknown_kind_is_never_sized_as_another_but_its_numbers_can_be_taken_over(client: Client) -> None:
     config = LLAMA_8B | {"model_type": "strange-net"}
-    response = client.post(PAGE, {"way": "text", "state": "", "config_text": json.dumps(config)})
+    response = client.post(PAGE, {"state": "", "config_text": json.dumps(config)})
     page = response.content.decode()
     assert response.status_code == 422
     assert "strange-net" in page.partition('id="err-config_text">')[2].partition("</ul>")[0]
@@ -269,7 +269,7 @@ def test_a_kind_that_is_counted_but_not_sized_is_shown_and_refused(client: Clien
         "model_type": "bert", "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
         "intermediate_size": 3072, "vocab_size": 30522, "max_position_embeddings": 512, "type_vocab_size": 2,
     }  # fmt: skip
-    response = client.post(PAGE, {"way": "text", "state": "", "config_text": json.dumps(bert)})
+    response = client.post(PAGE, {"state": "", "config_text": json.dumps(bert)})
     page = response.content.decode()
     assert response.status_code == 422
     assert "It is counted, but not sized yet" in page
@@ -294,6 +294,8 @@ def test_a_kind_that_is_counted_but_not_sized_is_shown_and_refused(client: Clien
         ({"experts": "8", "experts_per_token": "9", "expert_width": "9"}, "experts_per_token", "From 1 to 8"),
         ({"name": "../../x"}, "name", "characters that this field does not take"),
         ({"vocab": "A" * 100_000}, "vocab", "too long"),
+        ({"window": " " * 100_000}, "window", "too long"),
+        ({"window": "\u2028"}, "window", "is not read as a number"),
         ({"tied": "perhaps"}, "tied", "none of the choices"),
     ],
 )
@@ -347,9 +349,7 @@ def test_shapes_that_do_not_add_up_to_the_stated_parameters_are_said_to_differ()
 def test_the_hubs_way_freezes_the_commit(client: Client) -> None:
     commit = "ab" * 20
     HubConfig.keep("someone/new-model", commit, json.dumps(LLAMA_8B), AT)
-    response = client.post(
-        PAGE, {"way": "hub", "state": "users=9", "hub_id": "someone/new-model", "hub_revision": commit}
-    )
+    response = client.post(PAGE, {"state": "users=9", "hub_id": "someone/new-model", "hub_revision": commit})
     query, page = landed(client, response)
     assert query == {"model": ["someone/new-model"], "revision": [commit], "users": ["9"]}
     assert row(page, "Layers") == "32 read num_hidden_layers"
@@ -365,7 +365,7 @@ def test_a_hub_id_that_leads_nowhere_is_refused_at_its_field(
     client: Client, settings: Any, name: str, message: str
 ) -> None:
     settings.HUB_ENABLED = False
-    response = client.post(PAGE, {"way": "hub", "state": "", "hub_id": name, "hub_revision": ""})
+    response = client.post(PAGE, {"state": "", "hub_id": name, "hub_revision": ""})
     assert response.status_code == 422
     assert message in response.content.decode().partition('id="err-hub_id">')[2].partition("</ul>")[0]
 
@@ -397,10 +397,10 @@ def test_a_hostile_state_around_the_model_never_breaks_the_import(client: Client
     assert len(response.headers.get("Location", "")) < 8_000
 
 
-def test_a_post_of_no_way_is_refused_with_a_message(client: Client) -> None:
-    response = client.post(PAGE, {"way": "theft"})
+def test_a_post_without_a_file_is_refused_with_a_message(client: Client) -> None:
+    response = client.post(PAGE, {"state": "users=9"})
     assert response.status_code == 422
-    assert "Choose one of the ways" in response.content.decode()
+    assert "Choose a file." in response.content.decode()
 
 
 def test_only_what_shapes_the_model_decides_what_it_is_sized_as() -> None:
