@@ -187,6 +187,7 @@ def _cache_format(arch: Architecture, kv_format: str, weights_format: str, runti
     return "q8_0" if kv_format == "int8" and runtime.name in ("llama_cpp", "ollama") else kv_format
 
 
+@lru_cache(maxsize=256)
 def _keeps_narrow_entries(arch: Architecture) -> bool:
     """Whether vLLM's own choice for this model is its 8-bit cache: sparse and compressed latent attention."""
     return any(

@@ -49,6 +49,8 @@ class Desk:
     arch: Architecture
     runtime: Runtime
     need: Need = field(init=False)
+    offloads: bool = field(init=False)
+    """Whether weights are kept in host memory."""
     _tried: dict[tuple[str, float, str, int, float | None], Option | MemorySplit] = field(
         default_factory=dict
     )
@@ -57,11 +59,7 @@ class Desk:
 
     def __post_init__(self) -> None:
         self.need = Need.of(self.workload)
-
-    @property
-    def offloads(self) -> bool:
-        """Whether weights are kept in host memory."""
-        return self.need.offload != Offload()
+        self.offloads = self.need.offload != Offload()
 
     def layouts(self, machine: Machine) -> list[tuple[Layout, dict[str, Any] | None]]:
         """Splits within one machine, fewest devices first, each with the rule it breaks.

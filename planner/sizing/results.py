@@ -131,7 +131,7 @@ class MemorySplit(Frozen):
     """Of an engine that takes a fraction of the device: the largest that leaves room for what lies outside."""
     host_bytes: int = 0
     """Host memory of one replica for weights and cache that were moved there."""
-    ranges: dict[str, Estimate] = {}
+    ranges: dict[str, Estimate] = Field(default_factory=dict)
     """80 % ranges by the field's name, for candidates that are shown: ``weights_bytes``, ``kv_needed_bytes``,
     ``kv_bytes_per_token``, ``activation_bytes``, ``overhead_bytes``, ``needed_bytes``, ``kv_room_bytes``,
     ``kv_room_tokens``."""
