@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from planner.sizing.architecture import Absent, Architecture, Grouped, Moe
 from planner.sizing.devices import Device, Layout
@@ -143,6 +144,8 @@ def _cross_mask_bytes(arch: Architecture, tokens: int, sequences: int) -> int:
     tokens × images × positions of one × 2 B, with images = min(sequences, tokens ÷ positions): what an engine
     reserves for a model that attends to an encoder's output.
     """
+    if not arch.towers:
+        return 0
     positions = max(
         (group.cross.encoder_tokens for group in arch.layers if group.cross is not None), default=0
     )
@@ -152,7 +155,7 @@ def _cross_mask_bytes(arch: Architecture, tokens: int, sequences: int) -> int:
         if isinstance(g.attention, Grouped) and g.attention.cross
     )
     positions = max(positions, max(own, default=0))
-    if not positions or not arch.towers:
+    if not positions:
         return 0
     images = max(1, min(sequences, tokens // positions))
     return tokens * images * positions * HALF_BYTES
@@ -184,6 +187,7 @@ def first_stage_bytes(
     return forward_bytes(arch, need, runtime, layout, tokens) + 2 * tokens * width * arch.hidden
 
 
+@lru_cache(maxsize=1024)
 def mlp_width(arch: Architecture, layout: Layout) -> float:
     """Activations of the widest MLP for one token on one rank: gate, up and their product.
 
