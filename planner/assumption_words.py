@@ -8,6 +8,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext
 
+from planner.training_words import TRAINING_ASSUMPTIONS
 from planner.wording import RUNTIMES
 
 ASSUMPTIONS: dict[str, str | Promise] = {
@@ -18,9 +19,14 @@ ASSUMPTIONS: dict[str, str | Promise] = {
     "activation_base_bytes": _("Activations, fixed part"),
     "graph_bytes": _("Captured graphs, fixed part"),
     "graph_layer_bytes": _("Captured graphs, per layer"),
+    "graph_bytes_v1": _("Captured graphs, fixed part (V1)"),
+    "graph_expert_bytes": _("Captured graphs, more for models with experts"),
     "logit_bytes": _("Bytes per logit"),
+    "warmup_logit_bytes": _("Bytes per logit while the engine warms up"),
+    "cross_mask_copies": _("Copies of the cross-attention mask held at once"),
     "engine_bytes": _("Memory of the engine itself"),
     "engine_tp_bytes": _("Memory of the engine itself, split over GPUs"),
+    "engine_pp_bytes": _("Memory of the engine itself, layers split over GPUs"),
     "engine_bytes_v0": _("Memory of the engine itself (V0)"),
     "engine_bytes_v1": _("Memory of the engine itself (V1)"),
     "engine_tp_bytes_v1": _("Memory of the engine itself, split over GPUs (V1)"),
@@ -61,6 +67,7 @@ ASSUMPTIONS: dict[str, str | Promise] = {
     "start_up_hours": _("Start-up counted for each run"),
     "peak_to_average_rate": _("Peak over average load"),
     "exchange_rate": _("Exchange rate"),
+    **TRAINING_ASSUMPTIONS,
 }
 UNITS: dict[str, str | Promise] = {
     "machine-hour": _("machine-hour"),

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.test import Client
 from pypdf import PdfReader
 
-from planner import kinds
+from planner import kinds, training_constants
 from planner.assumption_words import ASSUMPTIONS
 from planner.sizing.constants import CONSTANTS
 from reports import exports
@@ -95,6 +95,7 @@ def test_every_shipped_assumption_has_words() -> None:
         "constants"
     ]
     names = {*CONSTANTS, *(row["name"].rpartition(".")[2] for row in rows)}
+    names |= {constant.name for constant in training_constants.constants().constants}
     assert len(names) > 30
     assert names - set(ASSUMPTIONS) == set()
 
@@ -105,7 +106,14 @@ def test_english_is_noticed() -> None:
     assert english_left('<p>Llama 3.1 8B は <code>not a sentence</code>。</p><button lang="en">') == []
 
 
-NAMES = ("Azure Retail Prices", "config.json in ")
+NAMES = (
+    "Azure Retail Prices",
+    "ECB euro reference rates",
+    "Oracle Cloud price list",
+    "Text Generation Inference",
+    "Vast.ai search",
+    "config.json in ",
+)
 PAGES = [
     "/", "/workbench/", "/workbench/?kind=llm_batch", "/workbench/?in=x&deadline=-1", "/workbench/?ttft=0.0001",
     "/workbench/?model=nothing/known", "/catalog/accelerators/", "/catalog/accelerators/?q=zzz",
