@@ -49,7 +49,7 @@ def fetch(
         if not region.replace("-", "").isalnum():
             raise SourceFailure("region_unknown", region[:40])
         url = f"{base_url.rstrip('/')}{FOLDER}/{region}/index.csv"
-        header, kept = b"", bytearray()
+        header, line, kept = b"", b"", bytearray()
         for count, line in enumerate(read_lines(client, url, limits, run)):
             if not header:
                 if b'"TermType"' in line or line.startswith(b"SKU,"):
@@ -65,6 +65,9 @@ def fetch(
                 kept.clear()
         if not header:
             raise SourceFailure("unreadable", "no header")
+        if not line.rstrip(b"\r").endswith(b'"'):
+            # Every cell is quoted: a line that ends otherwise was cut.
+            raise SourceFailure("cut_off", region)
         number += 1
         yield Page(number=number, url=url, body=header + b"\n" + bytes(kept))
 
