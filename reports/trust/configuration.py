@@ -10,7 +10,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from catalog.models import Offer
-from reports.trust import plan_rows, rows, team_rows
+from reports.trust import forms, plan_rows, rows, team_rows
 from reports.trust.world import (
     COMMENT_CANARY,
     HOSTILE_TITLE,
@@ -67,9 +67,9 @@ def write(
         "canaries": _canaries(world),
         "headers_check": _headers(world),
         "matrix": _matrix(world, manage, list(routes)),
-        "forms": _forms(world),
+        "forms": forms.forms(world),
         "json": _json(),
-        "uploads": _uploads(),
+        "uploads": forms.uploads(),
         "exports": _exports(),
         "load": _load(world),
         "races": _races(world),
@@ -180,61 +180,6 @@ def _matrix(world: World, manage: str, routes: list[str]) -> dict[str, Any]:
             }
         ],
     }  # fmt: skip
-
-
-def _forms(world: World) -> list[dict[str, Any]]:
-    edit = f"/plans/{world.plan_to_edit.slug}/"
-    return [
-        {
-            "url": "/plans/new/", "as": "editor", "field": "title",
-            "valid": {"title": "Plan 見積", "prepared_for": "Procurement", "note": "A note."},
-            "skip": ["team", "priced_at"], "ok_re": r"/plans/[a-z0-9]{12}/", "stored_views": ["/plans/"],
-            "render": ["{loc}export.pdf", "{loc}export.csv"], "render_sample": 20, "stored_sample": 120,
-            "breaker": {"title": ""},
-        },
-        {
-            "url": f"{edit}links/", "as": "editor", "field": "lifetime", "valid": {"lifetime": "7"},
-            "ok_re": "/s/mit_", "stored_views": [f"{edit}links/"],
-        },
-        {
-            "url": "/workbench/", "as": "editor", "field": "title", "valid": {"title": "Plan 見積"},
-            "skip": ["priced_at"],
-            "ok_re": r"/plans/[a-z0-9]{12}/", "stored_sample": 60, "breaker": {"title": ""},
-        },
-        {
-            "url": "/workbench/", "as": "anonymous", "field": "users", "valid": {"users": "12", "users_peak": "40"},
-            # One field of some sixty boxes: each would be tried as if it were a field of its own.
-            "skip": ["providers"],
-            "ok_re": r"/workbench/", "stored_sample": 60, "breaker": {"users": "many"},
-        },
-        {
-            "url": "/workbench/model/", "as": "anonymous", "field": "layers",
-            "valid": {"name": "small-model", "parameters": "8.03", "layers": "32", "hidden": "4096", "heads": "32",
-                      "kv_heads": "8", "head_dim": "128", "intermediate": "14336", "vocab": "128256",
-                      "context": "131072"},
-            "ok_re": "config=[0-9a-f]{64}", "stored_sample": 60, "breaker": {"layers": "many"},
-        },
-        {"url": "/accounts/password/reset/", "field": "email", "valid": {"email": "nobody@a.example"}},
-    ]  # fmt: skip
-
-
-def _uploads() -> list[dict[str, Any]]:
-    """Files that a browser sends."""
-    return [
-        {
-            "url": "/workbench/", "as": "editor", "field": "config_file", "kind": "config_json",
-            "ok_re": "config=[0-9a-f]{64}",
-        },
-        {
-            "url": "/workbench/model/", "as": "editor", "field": "model_file", "kind": "config_json",
-            "ok_re": "config=[0-9a-f]{64}",
-        },
-        {
-            # The examiner's good workbook has only a name and a price, which is no offer of ours.
-            "url": "/catalog/price-files/", "as": "staff", "field": "file", "kind": "xlsx",
-            "must": {"good file": True},
-        },
-    ]  # fmt: skip
 
 
 def _json() -> list[dict[str, Any]]:
