@@ -42,6 +42,7 @@ VIEW_FIELDS: dict[str, SheetField] = {
     "sort": HiddenField(max_length=40),
     "page": HiddenField(max_length=6),
     "columns": NamesField(typed=True),
+    "tray": HiddenField(max_length=120, pattern=r"-?[0-9]+(,-?[0-9]+)*"),
     "explore": HiddenField(max_length=20, pattern=r"[a-z_]*"),
 }
 """How the table is looked at; no part of the workload."""
@@ -264,6 +265,10 @@ class WorkbenchForm(forms.Form):
         """What the chosen kind sizes, in a sentence."""
         return self.kind.about
 
+    @property
+    def kind_has_variants(self) -> bool:
+        return bool(self.kind.variants)
+
     def groups(self) -> list[BoundGroup]:
         """The form as it is drawn."""
         return bound(self, self.kind.groups)
@@ -286,7 +291,7 @@ class WorkbenchForm(forms.Form):
     def query_string(self, *, without: tuple[str, ...] = (), **changes: str | None) -> str:
         """The canonical query: fields in the form's order, defaults left out, changes made (None = default)."""
         pairs: list[tuple[str, str]] = []
-        for name, key, default, typed in self._state:
+        for name, key, default, typed in self.state:
             if key in without or name in without:
                 continue
             changed = changes.get(key)
@@ -297,7 +302,7 @@ class WorkbenchForm(forms.Form):
         return urlencode(pairs, quote_via=quote, safe=",/")
 
     @cached_property
-    def _state(self) -> list[tuple[str, str, str, str]]:
+    def state(self) -> list[tuple[str, str, str, str]]:
         """Of each field: name, key, default and canonical text. A page makes dozens of links from it."""
         return [
             (name, _key(name), str(getattr(field, "default", "")), self._canonical(name, field))
@@ -324,7 +329,7 @@ class WorkbenchForm(forms.Form):
 
     def is_changed(self, *names: str) -> bool:
         """Whether any of these fields differs from its default: a folded group with news stands open."""
-        changed = {name for name, _key_, default, text in self._state if text != default}
+        changed = {name for name, _key_, default, text in self.state if text != default}
         return any(name in changed or name in self.errors for name in names)
 
 

@@ -1,6 +1,7 @@
 from django.urls import URLPattern, URLResolver, path, register_converter
 
 from planner import (
+    compare_views,
     evidence_views,
     explore_views,
     inverse_views,
@@ -33,6 +34,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("workbench/", views.workbench, name="workbench"),
     path("workbench/candidate/<offer:offer_id>/", views.candidate, name="candidate"),
     path("workbench/candidate/<offer:offer_id>/layouts/", layout_views.other_layouts, name="layouts"),
+    path("workbench/compare/", compare_views.side_by_side_page, name="side_by_side"),
+    path("workbench/variants/", compare_views.variants, name="variants"),
     path("workbench/chart/", explore_views.chart, name="chart"),
     path("workbench/chart.csv", explore_views.chart_csv, name="chart_csv"),
     path("workbench/explore/<slug:subject>/", explore_views.explore, name="explore"),

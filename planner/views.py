@@ -42,6 +42,7 @@ from planner.sizing.config_text import ConfigError
 from planner.sizing.offers import Market
 from planner.sizing.results import Candidate
 from planner.sizing.runtime import UnknownRuntime
+from planner.tray import chosen
 
 ROWS_PER_PAGE = 50
 VIEW_KEYS = tuple(VIEW_FIELDS)
@@ -241,6 +242,8 @@ def _answer(form: WorkbenchForm, at: datetime, team: int | None) -> dict[str, An
         "chosen_keys": {column.key for column in view.columns},
         "subjects": [(key, SUBJECTS[key].title) for key in form.kind.explorations],
         "explore": _subject(form),
+        "tray": chosen(form),
+        "tray_query": form.query_string(tray=None),
     }
 
 

@@ -138,6 +138,41 @@ class Example:
     query: str
 
 
+@dataclass(frozen=True)
+class Variant:
+    """The same workload with something changed, worth seeing beside it."""
+
+    key: str
+    title: Text
+    changes: Callable[[Mapping[str, str]], Mapping[str, str]]
+    """Given the form's canonical texts by key, those that become others; empty where it changes nothing."""
+
+
+def scaled(*keys: str, by: float) -> Callable[[Mapping[str, str]], Mapping[str, str]]:
+    """Numbers of the form multiplied, those that are given."""
+
+    def changes(texts: Mapping[str, str]) -> Mapping[str, str]:
+        found = {}
+        for key in keys:
+            try:
+                number = float(texts.get(key, ""))
+            except ValueError:
+                continue
+            found[key] = f"{number * by:.10g}"
+        return found
+
+    return changes
+
+
+def put(**values: str) -> Callable[[Mapping[str, str]], Mapping[str, str]]:
+    """Fields set to these values, if they are not yet."""
+
+    def changes(texts: Mapping[str, str]) -> Mapping[str, str]:
+        return {} if all(texts.get(key) == value for key, value in values.items()) else values
+
+    return changes
+
+
 def nothing(*_given: Any) -> tuple[Any, ...]:
     return ()
 
@@ -188,6 +223,8 @@ class Kind:
     """Number fields worth moving, to see which of them move cost and speed; none named: all of them."""
     explorations: tuple[str, ...] = ("sensitivity",)
     """Subjects of ``planner.explore`` that mean something for it."""
+    variants: tuple[Variant, ...] = ()
+    """Variants of the workload to be looked at beside it."""
     examples: tuple[Example, ...] = ()
     missing: Callable[[Candidate], str] = unknown
     """What is said where a measure has no figure."""

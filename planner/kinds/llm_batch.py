@@ -13,7 +13,7 @@ from planner.columns import JOB, LLM_MEMORY, THROUGHPUT, TOKEN_COST
 from planner.fields import ChoiceField, NumberField
 from planner.figures import significant
 from planner.kinds import common, llm_shared
-from planner.kinds.frame import Block, Cost, Example, Fold, Group, Kind, Measure, Row
+from planner.kinds.frame import Block, Cost, Example, Fold, Group, Kind, Measure, Row, Variant, put, scaled
 from planner.kinds.llm_serving import speed_block
 from planner.options import OBJECTIVES
 from planner.sizing.results import Candidate
@@ -135,6 +135,13 @@ BATCH = Kind(
     headline=headline,
     carrying=("model", "runtime", "weights", "requests", "deadline", "in_", "out", "hours", "days"),
     levers=("in_", "out", "requests", "deadline", "hit", "headroom", "starts", "storage", "egress"),
+    variants=(
+        *llm_shared.FORMAT_VARIANTS[:3],
+        llm_shared.LONG_VARIANT,
+        Variant("double", gettext_lazy("double load"), scaled("requests", by=2)),
+        *llm_shared.FORMAT_VARIANTS[3:],
+        Variant("fast", gettext_lazy("earliest finish first"), put(objective="finish")),
+    ),
     explorations=("sensitivity", "memory", "throughput", "utilisation"),
     memory_note=llm_shared.memory_note,
     memory_facts=llm_shared.memory_facts,

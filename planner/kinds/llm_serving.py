@@ -11,7 +11,7 @@ from planner.columns import LLM_MEMORY, SERVING_SPEED, THROUGHPUT, TOKEN_COST
 from planner.fields import ChoiceField, NumberField
 from planner.figures import Figure, duration, ranged, significant
 from planner.kinds import common, llm_shared
-from planner.kinds.frame import Block, Example, Fold, Group, Kind, Measure, Row
+from planner.kinds.frame import Block, Example, Fold, Group, Kind, Measure, Row, Variant, put, scaled
 from planner.options import OBJECTIVES
 from planner.sizing.quantities import Estimate
 from planner.sizing.results import Candidate, Comparison, LoadPoint, Speed
@@ -215,7 +215,25 @@ SERVING = Kind(
     missing=missing,
     carrying=("model", "runtime", "weights", "users_peak", "rate", "in_", "out", "hours", "days"),
     levers=(
-        "in_", "out", "users_peak", "rate", "hit", "ttft", "tpot", "headroom", "hours", "days", "storage", "egress",
+        "in_",
+        "out",
+        "users_peak",
+        "rate",
+        "hit",
+        "ttft",
+        "tpot",
+        "headroom",
+        "hours",
+        "days",
+        "storage",
+        "egress",
+    ),
+    variants=(
+        *llm_shared.FORMAT_VARIANTS[:3],
+        llm_shared.LONG_VARIANT,
+        Variant("double", gettext_lazy("double load"), scaled("users", "users_peak", "rate", by=2)),
+        *llm_shared.FORMAT_VARIANTS[3:],
+        Variant("fast", gettext_lazy("fastest memory first"), put(objective="tpot")),
     ),
     explorations=("sensitivity", "memory", "tpot", "ttft", "throughput", "utilisation"),
     memory_note=llm_shared.memory_note,

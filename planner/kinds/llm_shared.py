@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from planner import architectures, runtimes, speed_constants, stored_format, wording
 from planner.fields import ChoiceField, HiddenField, NumberField, SheetField, WordField
 from planner.figures import gib, significant
-from planner.kinds.frame import Cost, Fold, Group, Row
+from planner.kinds.frame import Cost, Fold, Group, Row, Variant, put, scaled
 from planner.options import KV, RUNTIMES, WEIGHTS
 from planner.sizing.architecture import ModelError
 from planner.sizing.llm import LlmSetting
@@ -180,6 +180,16 @@ PER_MILLION = Cost(
     gettext_lazy("Per 1M tokens, input and output, average load"),
     lambda candidate: candidate.per_million_tokens.all,
     decimals=4,
+)
+FORMAT_VARIANTS = (
+    Variant("bf16", gettext_lazy("weights in BF16"), put(weights="bf16")),
+    Variant("fp8", gettext_lazy("weights in FP8"), put(weights="fp8")),
+    Variant("int4", gettext_lazy("weights in INT4"), put(weights="int4_awq")),
+    Variant("kv8", gettext_lazy("KV cache in FP8"), put(kv="fp8")),
+    Variant("cached", gettext_lazy("half of each prompt cached"), put(hit="50")),
+)
+LONG_VARIANT = Variant(
+    "long", gettext_lazy("four times the context"), scaled("in", "in_max", "out", "out_max", by=4)
 )
 UNIT = gettext_lazy("1M tokens")
 

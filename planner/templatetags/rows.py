@@ -20,13 +20,24 @@ from planner.figures import Cell
 from planner.rejections import RejectedView
 from planner.sizing.quantities import Assumption
 from planner.templatetags.sheet import IN_OFFER, digits, short, source
+from planner.tray import toggled
 
 register = template.Library()
 
 
 @register.simple_tag
-def candidate_row(row: CandidateView, cheapest_offer_id: int | None, query: str, is_open: bool) -> SafeString:
-    """One candidate as a table row: the offer, its layout, then the chosen columns."""
+def candidate_row(
+    row: CandidateView,
+    cheapest_offer_id: int | None,
+    query: str,
+    is_open: bool,
+    tray: list[int],
+    tray_query: str,
+) -> SafeString:
+    """One candidate as a table row: the offer, its layout, then the chosen columns.
+
+    ``tray_query`` is the screen without its tray, to which the link that puts this offer there is made.
+    """
     it, offer = row.it, row.it.offer
     head = format_html(
         '<a href="{there}" hx-get="{there}" hx-target="#{detail}" hx-swap="innerHTML" hx-push-url="false" '
@@ -43,6 +54,8 @@ def candidate_row(row: CandidateView, cheapest_offer_id: int | None, query: str,
     if offer.offer_id == cheapest_offer_id:
         told.append(_marked("fits", _("lowest complete list price")))
     told += [_marked("tight", flag) for flag in row.flags]
+    put = toggled(tray, offer.offer_id)
+    told.append(_tray_link(tray_query, put, offer.offer_id in tray))
     below: str = conditional_escape(row.machines)
     if it.class_ != 1:
         below += " · " + _marked(f"mark-{it.class_}", wording.class_word(it.class_))
@@ -50,6 +63,16 @@ def candidate_row(row: CandidateView, cheapest_offer_id: int | None, query: str,
         f'<tr class="class-{it.class_}"><th scope="row">{head} <span class="sub">{" · ".join(told)}</span></th>'
         f'<td data-label="{conditional_escape(_("Layout"))}"><span>{conditional_escape(row.layout)}'
         f'<span class="sub">{below}</span></span></td>{cells(row.cells)}</tr>'
+    )
+
+
+def _tray_link(query: str, tray: str, is_in: bool) -> str:
+    joined = "&".join(part for part in (query, f"tray={tray}" if tray else "") if part)
+    there = conditional_escape(f"?{joined}")
+    word = conditional_escape(_("✓ compared") if is_in else _("compare"))
+    return (
+        f'<a class="tray no-print{" on" if is_in else ""}" href="{there}#h-candidates" hx-get="{there}" '
+        f'hx-target="#answer" hx-swap="innerHTML show:none" hx-push-url="true">{word}</a>'
     )
 
 
