@@ -10,51 +10,25 @@ from typing import cast
 from planner.evaluation.cards import cards
 from planner.evaluation.rows import options
 from planner.evaluation.training_models import model
+from planner.evaluation.training_names import FORMATS, OPTIMIZERS, SOFTWARE, TARGETS
 from planner.sizing.architecture import Architecture, active_parameter_count, parameter_count
 from planner.sizing.devices import Device
-from planner.sizing.training.constants import MEMORY
+from planner.sizing.training.constants import MEMORY, regime
 from planner.sizing.training.fabric import Fabric, fabric
 from planner.sizing.training.flops import counted_attention
 from planner.sizing.training.job import (
-    FrozenFormat,
     Job,
     Measure,
     Method,
-    Optimizer,
     Precision,
     Recompute,
     Software,
     Split,
     State,
-    Targets,
 )
 from planner.sizing.training.memory import amounts, peak
 from planner.sizing.training.speed import NoRate, peak_flops
 
-SOFTWARE: tuple[tuple[str, Software], ...] = (
-    ("deepspeed", "transformers"), ("nemo", "megatron"), ("megatron", "megatron"), ("nvidia release", "megatron"), ("pytorch nvidia", "megatron"),
-    ("ngc pytorch", "megatron"), ("llmboost", "megatron"), ("pytorch 2", "megatron"), ("meta internal", "megatron"),
-    ("swift", "transformers"), ("axolotl", "transformers"), ("hf trainer", "transformers"),
-    ("xtuner", "transformers"), ("unsloth", "transformers"),
-    ("llama-factory", "transformers"), ("llamafactory", "transformers"), ("peft", "transformers"),
-    ("trl", "transformers"), ("deepspeed", "transformers"),
-    ("transformers", "transformers"), ("colossal", "transformers"), ("internevo", "megatron"),
-    ("internlm", "megatron"), ("gigatron", "megatron"), ("gpt-neox", "megatron"),
-)  # fmt: skip
-"""Parts of a framework's name, and which kind of software it is; others run PyTorch as it comes."""
-OPTIMIZERS: tuple[tuple[str, Optimizer], ...] = (
-    ("galore 8bit", "galore_adamw_8bit"), ("galore", "galore_adamw"), ("lion8bit", "paged_lion_8bit"),
-    ("paged", "paged_adamw"),
-    ("4bit", "adamw_4bit"), ("8bit", "adamw_8bit"), ("lion", "lion"), ("adafactor", "adafactor"), ("muon", "muon"),
-    ("adam", "adamw"), ("lisa", "adamw"), ("sgd", "sgd"),
-)  # fmt: skip
-FORMATS: tuple[tuple[str, FrozenFormat], ...] = (
-    ("nf4-dq", "nf4_dq"), ("nf4", "nf4"), ("int4-gptq", "int4_gptq"), ("int8-gptq", "int8_gptq"), ("int4", "nf4"),
-    ("int8", "int8"), ("fp32", "fp32"), ("fp16", "fp16"), ("fp8", "fp8"),
-)  # fmt: skip
-TARGETS: dict[str, Targets] = {
-    "q_v": "q_v", "fused_qkv": "attention", "all_linear": "all_linear", "all_linear+head": "all_linear_head",
-}  # fmt: skip
 HBM2E_BYTES_PER_S = 2.4e12
 """Six stacks as fast as the five of the H100-PCIe."""
 GPUS_PER_NODE = 8
@@ -391,7 +365,8 @@ def _split(
     elif pp > 1:
         accumulation = PIPELINE_MICRO_BATCHES * pp
     zero = int(number(inputs.get("zero_stage")) or 0)
-    if not inputs.get("zero_stage") and software == "megatron" and inputs.get("method") != "lora":
+    splits_optimizer = software == "megatron" or "megatron" in inputs.get("framework", "").lower()
+    if not inputs.get("zero_stage") and splits_optimizer and inputs.get("method") != "lora":
         zero = 1
     # Megatron's own recipes interleave; DeepSpeed's pipeline cannot.
     deepspeed = "deepspeed" in inputs.get("framework", "").lower()
@@ -430,10 +405,6 @@ def _counted(
 
 
 def _regime(job: Job, metric: str) -> str:
-    if metric == "peak_mem_gib_per_gpu":
-        return "memory, adapters" if job.method != "full" else "memory, full"
     if metric in ("gpu_hours", "minutes_to_train"):
         return "whole run"
-    if job.method != "full":
-        return "speed, adapters"
-    return "speed, one machine" if job.split.gpu_count <= GPUS_PER_NODE else "speed, several machines"
+    return regime("memory" if metric == "peak_mem_gib_per_gpu" else "speed", job)

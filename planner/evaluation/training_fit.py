@@ -17,6 +17,7 @@ from planner.evaluation.training_rows import (
     amounts_of,
     case_of,
     classes_of,
+    exact_gib,
     in_unit,
     work_of,
 )
@@ -44,8 +45,9 @@ SOURCES_MINIMUM = 2
 WHOLE_RUN = ("gpu_hours", "minutes_to_train")
 """Metrics of whole runs: reported, not fitted, since start-up, restarts and evaluation are in them."""
 ORIGIN = "fitted on published training measurements, see docs/methods-training.md"
-INSIDE = 0.82
-SPREAD_ROWS_MINIMUM = 25
+INSIDE = {"memory": 0.8, "speed": 0.83}
+"""A little more than 80 % of speed: what is left out is publisher and family together."""
+SPREAD_ROWS_MINIMUM = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ def _memory_side(pairs: list[tuple[Row, TrainingCase]]) -> Side:
 
     def predict(c: Mapping[str, Array], keep: NDArray[np.intp]) -> Array:
         chosen = memory.Amounts(*(getattr(table, name)[keep] for name in table.__slots__))
-        return np.asarray(memory.peak(chosen, c).total) / GIB
+        return np.asarray(np.minimum(memory.peak(chosen, c).total, chosen.usable) / GIB)
 
     return _side(pairs, MEMORY, predict)
 
@@ -231,18 +233,33 @@ def predicted(side: Side, constants: TrainingConstants, keep: NDArray[np.intp]) 
 
 
 def spreads(side: Side, errors: Array, keep: NDArray[np.intp]) -> dict[str, Spread]:
-    """Ranges by regime from ln(predicted ÷ measured) out of fold, weighted as the rows are."""
+    """Ranges by regime from ln(predicted ÷ measured) out of fold, weighted as the rows are; of memory from what is
+    not exact in it."""
     found = {}
+    if side.priors is MEMORY:
+        errors = _of_the_rest(side, errors)
     regimes = sorted({side.cases[n].regime for n in keep})
     for regime in regimes:
         own = np.array([n for n in keep if side.cases[n].regime == regime])
         if len(own) < SPREAD_ROWS_MINIMUM:
             own = np.array([n for n in keep if side.weights[n] > 0 or regime == "whole run"])
         weights = np.array([side.rows[n].weight for n in own])
-        low, high = _quantiles(-errors[own], weights, (1 - INSIDE) / 2)
+        inside = INSIDE["memory" if side.priors is MEMORY else "speed"]
+        low, high = _quantiles(-errors[own], weights, (1 - inside) / 2)
         found[regime] = Spread(low=round(float(np.exp(min(0.0, low))), 3), high=round(float(np.exp(max(0.0, high))), 3),
                                count=len(own))  # fmt: skip
     return found
+
+
+def _of_the_rest(side: Side, errors: Array) -> Array:
+    """ln(predicted ÷ measured) of what is left when the exact part is taken off both."""
+    predicted = side.measured * np.exp(errors)
+    exact = np.array([exact_gib(one, value) for one, value in zip(side.cases, predicted, strict=True)])
+    rest = np.maximum(side.measured - exact, LEAST_REST * (predicted - exact))
+    return np.asarray(np.log((predicted - exact) / rest))
+
+
+LEAST_REST = 0.05
 
 
 def _quantiles(values: Array, weights: Array, tail: float) -> tuple[float, float]:

@@ -72,11 +72,24 @@ def classes_of(found: TrainingCase) -> Classes:
     return classes(found.job, found.device)
 
 
+def exact_gib(found: TrainingCase, value: float) -> float:
+    """Of a row of memory, what follows from counts alone; the rest is what the range is about."""
+    amounts = amounts_of(found)
+    exact = float(amounts.frozen) + float(amounts.weights) + float(amounts.optimizer)
+    return min(exact / GIB, EXACT_MAXIMUM * value)
+
+
+EXACT_MAXIMUM = 0.9
+"""Some of the peak is never exact."""
+
+
 def predict(found: TrainingCase, constants: TrainingConstants) -> float:
     """The row's figure in its own unit. Raises ``Unsupported`` or ``NoRate``."""
     values: Mapping[str, float] = constants.resolve(classes_of(found))
     if found.metric == MEMORY_METRIC:
-        return float(memory.peak(amounts_of(found), values).total) / GIB
+        amounts = amounts_of(found)
+        # What was measured did fit: no more than the card has.
+        return min(float(memory.peak(amounts, values).total), float(amounts.usable)) / GIB
     return float(in_unit(found, float(speed.step(work_of(found), values).total_s)))
 
 
@@ -98,7 +111,12 @@ def predict_training_rows(
         except (Unsupported, NoRate) as reason:
             found.append(refused(str(reason), one.regime))
             continue
-        known = None if one.metric == MEMORY_METRIC else classes_of(one)
-        low, high = chosen.range_of(one.regime, known)
-        found.append(Prediction(value, value * low, value * high, "ok", None, one.regime))
+        if one.metric == MEMORY_METRIC:
+            low, high = chosen.range_of(one.regime)
+            exact = exact_gib(one, value)
+        else:
+            low, high = chosen.range_of(one.regime, classes_of(one))
+            exact = 0.0
+        ends = (exact + (value - exact) * low, exact + (value - exact) * high)
+        found.append(Prediction(value, *ends, "ok", None, one.regime))
     return found

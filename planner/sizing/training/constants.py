@@ -33,44 +33,45 @@ class Prior(NamedTuple):
 MEMORY: dict[str, Prior] = {
     "activation_copies": Prior(1.0, "1", 0.2, ("software", "build")),
     "adapter_activation_fraction": Prior(0.9, "1", 0.2, (), 1.5),
-    "selective_fraction": Prior(0.6, "1", 0.3, (), 1.0),
-    "working_layers": Prior(1.5, "1", 0.3, ()),
+    "selective_fraction": Prior(0.5, "1", 0.2, (), 1.0),
+    "working_layers": Prior(1.3, "1", 0.2, ()),
     "score_bytes": Prior(5.0, "byte", 0.2, ()),
-    "working_score_bytes": Prior(16.0, "byte", 0.3, ()),
+    "working_score_bytes": Prior(16.0, "byte", 0.2, ()),
     "whole_fraction": Prior(0.7, "1", 0.3, (), 1.0),
     "logit_bytes": Prior(10.0, "byte", 0.2, ("software",), class_freedom=0.1),
     "chunked_logit_fraction": Prior(0.08, "1", 0.25, (), 1.0),
-    "gathered_layers": Prior(3.0, "1", 0.4, ("software",)),
+    "gathered_layers": Prior(3.0, "1", 0.25, ("software",)),
     "step_copies": Prior(1.0, "1", 0.2, ()),
-    "fragmentation_fraction": Prior(0.08, "1", 0.5, ()),
-    "variable_fragmentation_fraction": Prior(0.5, "1", 0.5, ()),
-    "base_bytes": Prior(0.4e9, "byte", 0.5, ()),
+    "fragmentation_fraction": Prior(0.08, "1", 0.3, ()),
+    "variable_fragmentation_fraction": Prior(0.5, "1", 0.3, ()),
+    "base_bytes": Prior(0.6e9, "byte", 0.3, ()),
     "context_bytes": Prior(0.6e9, "byte", 0.2, ()),
     "communication_bytes": Prior(1.0e9, "byte", 0.4, ()),
 }
 SPEED: dict[str, Prior] = {
     "linear_fraction": Prior(0.75, "1", 0.1, ("software", "device", "precision"), 0.95, 0.1),
-    "expert_fraction": Prior(0.5, "1", 0.3, (), 1.0),
+    "expert_fraction": Prior(0.5, "1", 0.15, (), 1.0),
     "attention_fraction": Prior(0.45, "1", 0.2, ("device", "software"), 0.9, 0.15),
     "tokens_half": Prior(100.0, "token", 0.3, ()),
-    "expert_tokens_half": Prior(200.0, "token", 0.6, ()),
+    "expert_tokens_half": Prior(250.0, "token", 0.2, ()),
     "width_half": Prior(150.0, "1", 0.3, ()),
     "adapter_copies": Prior(2.0, "1", 0.4, ()),
     "balance_exponent": Prior(0.15, "1", 0.3, (), 0.4),
     "traffic_copies": Prior(2.5, "1", 0.3, ("software", "build")),
+    "score_access_bytes": Prior(12.0, "byte", 0.3, ()),
     "logit_traffic_bytes": Prior(30.0, "byte", 0.4, ()),
-    "dequantise_copies": Prior(2.0, "1", 0.5, ()),
-    "launch_s": Prior(2.5e-4, "s", 0.25, ("software",)),
-    "tensor_exposed": Prior(1.0, "1", 0.4, ("software",)),
+    "dequantise_copies": Prior(2.0, "1", 0.3, ()),
+    "launch_s": Prior(3e-4, "s", 0.2, ("software",)),
+    "tensor_exposed": Prior(0.9, "1", 0.25, ("software",)),
     "overlap_fraction": Prior(0.4, "1", 0.4, (), 1.0),
-    "context_exposed": Prior(0.5, "1", 0.5, ()),
-    "expert_exposed": Prior(1.2, "1", 0.5, ()),
-    "gather_slowness": Prior(1.4, "1", 0.3, ()),
+    "context_exposed": Prior(0.5, "1", 0.2, ()),
+    "expert_exposed": Prior(1.2, "1", 0.25, ()),
+    "gather_slowness": Prior(1.3, "1", 0.15, ()),
     "gather_exposed": Prior(0.15, "1", 0.5, ()),
-    "reduce_exposed": Prior(0.5, "1", 0.5, ()),
+    "reduce_exposed": Prior(0.4, "1", 0.3, ()),
     "straggling_fraction": Prior(0.01, "1", 0.6, ()),
-    "optimizer_copies": Prior(1.5, "1", 0.4, ()),
-    "host_slowness": Prior(1.5, "1", 0.5, ()),
+    "optimizer_copies": Prior(1.5, "1", 0.15, ()),
+    "host_slowness": Prior(2.0, "1", 0.3, ()),
 }
 FACTORS: dict[str, dict[Axis, dict[str, float]]] = {
     "logit_bytes": {"software": {"transformers": 1.4, "megatron": 0.9}},
@@ -109,8 +110,25 @@ def classes(job: Job, device: Device | None) -> Classes:
     )
 
 
+def regime(figure: Literal["memory", "speed"], job: Job) -> str:
+    """Which range a prediction has."""
+    if figure == "speed" and job.arch.has_experts:
+        return "speed, experts"
+    if job.method != "full":
+        return f"{figure}, adapters"
+    if figure == "memory":
+        return "memory, full"
+    return "speed, one machine" if job.split.gpu_count <= MACHINE_GPUS else "speed, several machines"
+
+
+MACHINE_GPUS = 8
+
+
 class Spread(Frozen):
-    """The 80 % range as factors on the prediction, and how many measurements it comes from."""
+    """The 80 % range as factors on the prediction, and how many measurements it comes from.
+
+    Of memory they are factors on what is not exact: activations, logits, buffers, what the allocator keeps.
+    """
 
     low: float
     high: float

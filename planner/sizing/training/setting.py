@@ -21,7 +21,7 @@ from planner.sizing.results import Bill, Candidate, Figure, Limit, Miss, Verdict
 from planner.sizing.setting import WITHOUT_EFFECT, Change, Outcome, Refusal, Setting
 from planner.sizing.storage_need import Kept, StorageNeed
 from planner.sizing.training import checkpoints, derivations
-from planner.sizing.training.constants import TrainingConstants, classes
+from planner.sizing.training.constants import TrainingConstants, classes, regime
 from planner.sizing.training.counting import parameters
 from planner.sizing.training.flops import model_flops_per_token
 from planner.sizing.training.job import Job, State
@@ -189,7 +189,7 @@ class TrainingSetting(Setting[TrainingPlacement]):
         """A whole run: the step with the data path, checkpoints, failures; host and storage; what it misses."""
         workload, job = self.workload, choice.job
         device = machine.device
-        low, high = self.constants.range_of(self.speed_regime(job), classes(job, device))
+        low, high = self.constants.range_of(regime("speed", job), classes(job, device))
         path = self.data_path(machine)
         cores = machine.vcpu
         fed = None if cores is None else host.path_rate(path, cores)
@@ -267,7 +267,7 @@ class TrainingSetting(Setting[TrainingPlacement]):
                 gpus * REPAIR_HOURS / float(checkpoints.GPU_HOURS_PER_FAILURE.value)
             )
         limit = self._limit(choice, fed.slowest if fed is not None and waiting > 1 else None)
-        spread = self.constants.range_of(self.memory_regime(job))
+        spread = self.constants.range_of(regime("memory", job))
         run_hours = Estimate(value=hours, low=hours * low, high=hours * high)
         deadline = workload.deadline_hours
         misses: tuple[Miss, ...] = ()
@@ -295,14 +295,6 @@ class TrainingSetting(Setting[TrainingPlacement]):
         )
 
     # Parts of a run.
-
-    def memory_regime(self, job: Job) -> str:
-        return "memory, adapters" if job.method != "full" else "memory, full"
-
-    def speed_regime(self, job: Job) -> str:
-        if job.method != "full":
-            return "speed, adapters"
-        return "speed, one machine" if job.split.gpu_count <= 8 else "speed, several machines"
 
     def _interval(self, write_s: float, between: float) -> float:
         asked = self.workload.checkpoints.interval_minutes

@@ -29,8 +29,6 @@ OPTIMIZER_TRAFFIC_BYTES = 28
 """Read and written for one parameter by AdamW: gradient, master, two moments, and the weight."""
 HOST_UPDATE_BYTES_PER_S = 40e9
 """Memory traffic that an optimizer on the host reaches: a share of one socket's bandwidth."""
-SCORE_ACCESS_BYTES = 12
-"""Bytes read and written for one attention score in one pass, where they are written out."""
 REACHED_MAXIMUM = 0.95
 BALANCE = 150.0
 """FLOP a byte, of the A100 at 16 bits: products reach a smaller share of the peak on devices that compute more for
@@ -88,6 +86,8 @@ class Work:
     """Bytes of activations read and written between the products, all passes."""
     adapter_traffic: Numbers
     """The same of adapters, beside the products they stand on."""
+    score_traffic: Numbers
+    """Attention scores written out, all passes."""
     logits_traffic: Numbers
     dequantised: Numbers
     """Bytes of frozen weights widened, all passes."""
@@ -146,7 +146,7 @@ def work(job: Job, device: Device, links: Fabric) -> Work:
     scores = 0.0
     if not job.flash_attention:
         seen = job.sample_tokens if not job.packed else job.sequence
-        scores = tokens * seen * wide.heads / split.tp / split.pp * SCORE_ACCESS_BYTES
+        scores = tokens * seen * wide.heads / split.tp / split.pp
     # Tensor parallel: two reductions of the hidden state forward, two backward, two more when computed again.
     again = 1.0 if job.recompute == "full" else 0.0
     hidden_bytes = HALF_BYTES * tokens * wide.hidden
@@ -203,7 +203,8 @@ def work(job: Job, device: Device, links: Fabric) -> Work:
         width=wide.hidden / split.tp,
         tokens=tokens,
         expert_tokens=max(1.0, expert_tokens),
-        traffic=(inner + scores) * flops.passes,
+        traffic=inner * flops.passes,
+        score_traffic=scores * flops.passes,
         adapter_traffic=adapted * flops.passes,
         logits_traffic=tokens * job.arch.vocab / split.tp / split.pp * (0.5 if job.chunked_loss else 1.0),
         dequantised=dequantised,
@@ -265,6 +266,7 @@ def step(found: Work, c: Mapping[str, Numbers]) -> Step:
     traffic = (
         found.traffic * c["traffic_copies"]
         + found.adapter_traffic * c["adapter_copies"]
+        + found.score_traffic * c["score_access_bytes"]
         + found.logits_traffic * c["logit_traffic_bytes"]
         + found.dequantised * c["dequantise_copies"]
     ) / found.bandwidth  # fmt: skip
