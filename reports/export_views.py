@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.access import signed_in, team_id
 from mitsumori.refusals import refusal
-from reports import asked, exports, services, sheets
+from reports import asked, exports, pages, services, sheets
 from reports.exports import Export
 from reports.models import PlanVersion
 from reports.share_views import READING, is_locked, opened, quiet
@@ -42,9 +42,11 @@ def download(export: Export) -> HttpResponse:
 
 
 def _file(request: HttpRequest, version: PlanVersion, fmt: str, *, is_shared: bool = False) -> HttpResponse:
-    paper = _paper(request)
+    paper, currency = _paper(request), pages.asked_currency(request.GET.get("currency", ""))
     return _answer(
-        lambda language: exports.of_version(version, fmt, language, is_shared=is_shared, paper=paper)
+        lambda language: exports.of_version(
+            version, fmt, language, is_shared=is_shared, paper=paper, currency=currency
+        )
     )
 
 

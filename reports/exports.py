@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from django.utils import translation
 
-from reports import csv_export, json_export, pdf_export, sheets, xlsx_export
+from reports import csv_export, currencies, json_export, pdf_export, sheets, xlsx_export
 from reports.kept import Kept, identity
 from reports.models import PlanVersion
 from reports.sheets import Sheet
@@ -59,16 +59,29 @@ class BusyError(RuntimeError):
 
 
 def of_version(
-    version: PlanVersion, fmt: str, language: str, *, is_shared: bool = False, paper: str = PAPERS[0]
+    version: PlanVersion,
+    fmt: str,
+    language: str,
+    *,
+    is_shared: bool = False,
+    paper: str = PAPERS[0],
+    currency: str = "",
 ) -> Export:
     """The file of a saved version; the last few are kept, as they can never change. Raises `BusyError`."""
-    key = (*identity(version), fmt, language, is_shared, paper if fmt == "pdf" else "")
+    key = (*identity(version), fmt, language, is_shared, paper if fmt == "pdf" else "", currency)
+
+    def sheet() -> Sheet:
+        shown = sheets.of_version(version, is_shared=is_shared)
+        if not currency or fmt == "json":  # the document is what was stored
+            return shown
+        return currencies.shown_in(shown, currency, currencies.rates(shown.priced_at.date()))
+
     found = _kept.find(key)
     if found is not None:
         return found
     with translation.override(language), _place():
         # Who waited for a place may find that somebody made the same file meanwhile.
-        return _kept.get(key, lambda: _made(sheets.of_version(version, is_shared=is_shared), fmt, paper))
+        return _kept.get(key, lambda: _made(sheet(), fmt, paper))
 
 
 def make(sheet: Sheet, fmt: str, language: str, *, paper: str = PAPERS[0]) -> Export:

@@ -118,6 +118,7 @@ def _meta(sheet: Sheet) -> list[tuple[str, str]]:
         (_("Prices as of"), sheet.priced_at.strftime("%Y-%m-%d %H:%M UTC")),
         (_("To be checked again after"), sheet.valid_until.date().isoformat()),
         (_("All workloads together, per month"), _together(sheet)),
+        (_("Currency"), words.converted(sheet.converted) if sheet.converted else ""),
         (_("Engine version"), sheet.engine_version),
         (_("Catalog version"), sheet.catalog_version),
     ]

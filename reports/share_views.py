@@ -70,7 +70,10 @@ def shared(request: HttpRequest, token: str) -> HttpResponse:
     context: dict[str, Any] = {
         "title": link.version.title,
         "token": token,
-        "sheet": pages.sheet(link.version, request.GET.get("page"), is_shared=True),
+        "sheet": pages.sheet(
+            link.version, request.GET.get("page"), is_shared=True, currency=request.GET.get("currency", "")
+        ),
+        "in_currency": pages.asked_currency(request.GET.get("currency", "")),
     }
     return quiet(render(request, "reports/shared.html", context))
 

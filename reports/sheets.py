@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 
 from planner.sizing.results import Comparison
 from reports.checklist import Checklist
@@ -49,6 +50,9 @@ class Sheet:
     checklist: Checklist | None = None
     origin: str = ""
     """How its figures came here, if they were not computed here: ``copy``, ``fork`` or ``import``."""
+
+    converted: tuple[str, date, dict[str, Decimal]] | None = None
+    """The currency it is shown in, the day of the rates and the rates per USD, where that is not the plan's own."""
 
     @property
     def address(self) -> str:

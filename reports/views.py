@@ -172,8 +172,11 @@ def _version_page(
     context = {
         "plan": found.plan,
         "version": found,
-        "sheet": pages.sheet(found, request.GET.get("page"), is_shared=False),
+        "sheet": pages.sheet(
+            found, request.GET.get("page"), is_shared=False, currency=request.GET.get("currency", "")
+        ),
         "is_plan_page": is_plan_page,
+        "in_currency": pages.asked_currency(request.GET.get("currency", "")),
         "is_newest": found.number == found.plan.latest_number,
         "may_edit": role.includes(Role.EDITOR),
         "may_own": role.includes(Role.OWNER),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
+
 from django.utils.translation import gettext as _
 
 from planner import assumption_words, wording
@@ -51,6 +54,21 @@ def origin(code: str) -> str:
             "This plan was read from a file; its first figures were not computed on this installation."
         ),
     }[code]
+
+
+def converted(shown: tuple[str, date, dict[str, Decimal]]) -> str:
+    """That money was converted for the reader, by which rates."""
+    currency, on, per_usd = shown
+    rates = "; ".join(
+        f"1 USD = {rate.normalize():f} {name}" for name, rate in sorted(per_usd.items()) if name != "USD"
+    )
+    return _(
+        "Shown in %(currency)s by the rates of %(day)s (%(rates)s). The plan itself is kept in its own currency."
+    ) % {
+        "currency": currency,
+        "day": on.isoformat(),
+        "rates": rates,
+    }
 
 
 def common_total(total: CommonTotal) -> str:

@@ -159,6 +159,7 @@ def _about(sheet: Sheet) -> list[list[Value]]:
         [_("Origin"), words.origin(sheet.origin) if sheet.origin else None],
         [pgettext("of a plan", "Version"), sheet.number],
         *_together(sheet),
+        [_("Currency"), words.converted(sheet.converted) if sheet.converted else None],
         [_("Prices as of"), sheet.priced_at.isoformat(timespec="seconds")],
         [_("Engine version"), sheet.engine_version],
         [_("Catalog version"), sheet.catalog_version],

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
+
 from django import template
 
 from reports import words
@@ -24,3 +27,8 @@ def origin(code: str) -> str:
 @register.filter
 def common_total(total: CommonTotal) -> str:
     return words.common_total(total)
+
+
+@register.filter
+def converted(shown: tuple[str, date, dict[str, Decimal]]) -> str:
+    return words.converted(shown)

@@ -31,7 +31,7 @@ def public() -> Iterable[Row]:
         "/workbench/explore/{exploration}.csv",
         "/workbench/model/", "/search/",
         "/workbench/candidate/{offer}/", "/workbench/candidate/{offer}/layouts/", "/accelerators/{accelerator}/support/", "/reach/",
-        "/healthz", "/catalog/accelerators/", "/catalog/accelerators/{accelerator}/", "/catalog/offers/",
+        "/healthz", "/hosting/", "/catalog/accelerators/", "/catalog/accelerators/{accelerator}/", "/catalog/offers/",
         "/catalog/offers/{offer}/", "/catalog/sources/", "/catalog/sources/{source}/", "/api/v1/models",
         "/api/v1/prices", "/api/v1/openapi.json", "/api/v1/schema/{schema}", "/plans/draft/export.{csv}",
     ):  # fmt: skip

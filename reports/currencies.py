@@ -1,0 +1,141 @@
+"""A stored answer shown in another currency: the same figures times one rate, which is shown with its date.
+
+For readers only: what is stored, and the fingerprint over it, stay in the plan's own currency. Ranks stay too, since
+one factor changes no order. Unit prices stay as their source states them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+from catalog.models import ExchangeRate
+from planner.figures import DECIMALS
+from planner.sizing.results import Bill, Candidate, Comparison
+from reports.sheets import Sheet
+
+CURRENCIES = ("USD", "JPY", "EUR")
+SMALL = Decimal("0.000001")
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Units of each currency per USD, and the day of the newest of them."""
+
+    on: date
+    per_usd: dict[str, Decimal]
+
+    def factor(self, source: str, target: str) -> Decimal | None:
+        if source not in self.per_usd or target not in self.per_usd:
+            return None
+        return self.per_usd[target] / self.per_usd[source]
+
+
+def rates(on: date) -> Rates | None:
+    """What was known on the day of the plan's prices; None where nothing was."""
+    latest = ExchangeRate.latest(on)
+    found = {name: latest[name] for name in CURRENCIES if name in latest and name != "USD"}
+    if not found:
+        return None
+    return Rates(
+        max(each.on for each in found.values()),
+        {name: each.per_usd for name, each in found.items()} | {"USD": Decimal(1)},
+    )
+
+
+def shown_in(sheet: Sheet, currency: str, known: Rates | None) -> Sheet:
+    """The sheet in ``currency``; itself where that is its own already, or where no rate is known."""
+    workloads = []
+    is_converted = False
+    for item in sheet.workloads:
+        own = str(item.comparison.workload.get("currency") or "USD")
+        factor = known.factor(own, currency) if known and own != currency else None
+        if factor is None or known is None:
+            workloads.append(item)
+            continue
+        is_converted = True
+        workloads.append(replace(item, comparison=_converted(item.comparison, currency, factor, known)))
+    if not is_converted or known is None:
+        return sheet
+    return replace(sheet, workloads=tuple(workloads), converted=(currency, known.on, known.per_usd))
+
+
+def _converted(comparison: Comparison, currency: str, factor: Decimal, known: Rates) -> Comparison:
+    workload = comparison.workload | {"currency": currency}
+    if isinstance(workload.get("budget_per_month"), int | float):
+        workload["budget_per_month"] = float(
+            _rounded(Decimal(str(workload["budget_per_month"])) * factor, currency)
+        )
+    changes: dict[str, Any] = {
+        "workload": workload,
+        "candidates": tuple(_candidate(each, currency, factor, known) for each in comparison.candidates),
+    }
+    if comparison.cheapest is not None:
+        bill = next(
+            (
+                each.monthly
+                for each in changes["candidates"]
+                if each.offer.offer_id == comparison.cheapest.offer.offer_id
+            ),
+            None,
+        )
+        total = bill.total if bill else _rounded(comparison.cheapest.total * factor, currency)
+        changes["cheapest"] = comparison.cheapest.model_copy(update={"total": total, "currency": currency})
+    return comparison.model_copy(update=changes)
+
+
+def _candidate(candidate: Candidate, currency: str, factor: Decimal, known: Rates) -> Candidate:
+    per_million = candidate.per_million_tokens
+    changes: dict[str, Any] = {
+        "monthly": _bill(candidate.monthly, currency, factor, known),
+        "per_million_tokens": per_million.model_copy(
+            update={
+                name: _small(getattr(per_million, name), factor) for name in type(per_million).model_fields
+            }
+        ),
+        "unit_costs": {name: _small(amount, factor) for name, amount in candidate.unit_costs.items()},
+        "misses": tuple(
+            miss.model_copy(
+                update={
+                    "asked": miss.asked * float(factor),
+                    "got": None if miss.got is None else miss.got * float(factor),
+                }
+            )
+            if miss.target == "budget_per_month"
+            else miss
+            for miss in candidate.misses
+        ),
+    }
+    if candidate.batch is not None and candidate.batch.cost is not None:
+        cost = _rounded(candidate.batch.cost * factor, currency)
+        changes["batch"] = candidate.batch.model_copy(update={"cost": cost})
+    if candidate.fewer_replicas is not None:
+        fewer = candidate.fewer_replicas
+        total = _rounded(fewer.total * factor, currency)
+        changes["fewer_replicas"] = fewer.model_copy(update={"total": total, "currency": currency})
+    return candidate.model_copy(update=changes)
+
+
+def _bill(bill: Bill, currency: str, factor: Decimal, known: Rates) -> Bill:
+    """Each line is converted and rounded, and the total is their sum, as in every bill."""
+    lines = tuple(
+        line
+        if line.amount is None
+        else line.model_copy(update={"amount": _rounded(line.amount * factor, currency)})
+        for line in bill.lines
+    )
+    total = sum((line.amount for line in lines if line.amount is not None), Decimal(0))
+    rate = known.per_usd[currency] if currency != "USD" else None
+    return bill.model_copy(
+        update={"lines": lines, "total": total, "currency": currency, "rate": rate, "rate_on": known.on}
+    )
+
+
+def _rounded(amount: Decimal, currency: str) -> Decimal:
+    return amount.quantize(Decimal(1).scaleb(-DECIMALS.get(currency, 2)), ROUND_HALF_UP)
+
+
+def _small(amount: Decimal | None, factor: Decimal) -> Decimal | None:
+    return None if amount is None else (amount * factor).quantize(SMALL, ROUND_HALF_UP)
