@@ -1,0 +1,247 @@
+"""A page of the ways to pay and to host: by the hour, reserved, spot, own machines, managed by the token."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_safe
+from pydantic import ValidationError
+
+from catalog.managed import managed_prices
+from catalog.models import Offer, Tier
+from planner.sizing import hosting
+from planner.sizing.hosting import Line, Stated, Total
+
+UNPROCESSABLE = 422
+TERM_MONTHS = {
+    "savings_1y": 12, "savings_3y": 36, "commit_1m": 1, "commit_3m": 3, "commit_6m": 6,
+}  # fmt: skip
+FIELD_LENGTH = 30
+
+WAYS: dict[str, Any] = {
+    "on_demand": _("By the hour"),
+    "reserved": _("Reserved"),
+    "spot": _("Spot"),
+    "own": _("Own machines"),
+    "managed": _("Managed, by the token"),
+}
+WHY: dict[str, Any] = {
+    "not_given": _("its price is not given"),
+    "not_interruptible": _("the work is not said to bear an interruption"),
+}
+LINES: dict[str, Any] = {
+    "machine_hours": _("machine hours"),
+    "rework": _("hours expected to be repeated"),
+    "commitment": _("hours committed to, used or not"),
+    "upfront": _("paid upfront"),
+    "depreciation": _("depreciation"),
+    "power": _("power and cooling"),
+    "rack": _("rack, network and hands"),
+    "staff": _("staff"),
+    "input_tokens": _("tokens in"),
+    "output_tokens": _("tokens out"),
+}
+UNITS: dict[str, Any] = {
+    "h": _("h"), "month": _("machine-months"), "payment": _("payments"), "kWh": "kWh", "M tokens": _("M tokens"),
+}  # fmt: skip
+LABELS: dict[str, tuple[Any, Any]] = {
+    "machines": (_("Machines"), ""),
+    "hours_per_month": (_("Hours a month in use"), _("h")),
+    "months": (_("Months compared"), ""),
+    "on_demand_per_hour": (_("One machine by the hour"), _("USD/h")),
+    "reserved_per_hour": (_("One machine reserved"), _("USD/h")),
+    "reserved_upfront": (_("Paid upfront for a machine and term"), "USD"),
+    "reserved_term_months": (_("Term in months"), ""),
+    "spot_per_hour": (_("One machine at spot"), _("USD/h")),
+    "interruptible": (_("The work bears interruptions"), ""),
+    "rework_fraction": (_("Share of the time that is repeated"), ""),
+    "purchase": (_("Purchase of one machine, installed"), "USD"),
+    "residual": (_("Worth at the end of its life"), "USD"),
+    "life_months": (_("Life in months"), ""),
+    "power_kw": (_("Power of one machine at work"), "kW"),
+    "pue": (_("PUE: all power over that of the machines"), ""),
+    "power_per_kwh": (_("Power price"), _("USD/kWh")),
+    "rack_per_month": (_("Rack, network and hands, a machine and month"), "USD"),
+    "staff_per_month": (_("Staff a month, all machines together"), "USD"),
+    "input_millions_per_month": (_("Million tokens in, a month"), ""),
+    "output_millions_per_month": (_("Million tokens out, a month"), ""),
+    "managed_input_per_million": (_("Managed: a million tokens in"), "USD"),
+    "managed_output_per_million": (_("Managed: a million tokens out"), "USD"),
+}
+GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
+    (_("The work"), ("machines", "hours_per_month", "months", "input_millions_per_month",
+                     "output_millions_per_month")),
+    (_("Rented machines"), ("on_demand_per_hour", "reserved_per_hour", "reserved_upfront",
+                            "reserved_term_months", "spot_per_hour", "interruptible", "rework_fraction")),
+    (_("Own machines"), ("purchase", "residual", "life_months", "power_kw", "pue", "power_per_kwh",
+                         "rack_per_month", "staff_per_month")),
+    (_("Managed, by the token"), ("service", "managed_input_per_million", "managed_output_per_million")),
+)  # fmt: skip
+
+DUTIES: tuple[tuple[Any, tuple[Any, Any, Any, Any]], ...] = (
+    (_("Updates of driver, engine and model"), (_("you"), _("you"), _("you, firmware too"), _("the service"))),
+    (_("Monitoring and restart"), (_("you"), _("you"), _("you"), _("the service; you watch its answers"))),
+    (_("Recovery of a broken machine"), (_("you rent another"), _("the provider, within the contract"),
+     _("you: spare parts or a spare machine"), _("the service"))),
+    (_("Control of engine, format and settings"), (_("full"), _("full"), _("full"), _("what the service offers"))),
+    (_("Models"), (_("any that fits"), _("any that fits"), _("any that fits"), _("those that it lists, below"))),
+    (_("Limits"), (_("quota and stock of the provider"), _("the capacity reserved"), _("the machines bought"),
+     _("rates and lengths that the service sets; ask for them"))),
+    (_("Data path"), (_("the provider's data centre and region"), _("the provider's data centre and region"),
+     _("your own rooms"), _("prompts and answers leave for the service; ask where and how long they are kept"))),
+    (_("Ends"), (_("at any hour"), _("at the end of the term"), _("when sold or worn out"), _("at any request"))),
+)  # fmt: skip
+DUTY_COLUMNS = (
+    _("Temporary server"), _("Reserved or dedicated server"), _("Own machines"), _("Managed inference"),
+)  # fmt: skip
+
+
+class HostingForm(forms.Form):
+    """Texts of the fields of ``Stated``; its limits are the document's own."""
+
+    use_required_attribute = False
+
+    def __init__(self, data: Mapping[str, Any], first: Mapping[str, str]) -> None:
+        super().__init__(data or None, initial=dict(first), auto_id="h_%s")
+        for name in Stated.model_fields:
+            label, unit = LABELS[name]
+            field: forms.Field
+            if name == "interruptible":
+                field = forms.BooleanField(label=label, required=False)
+            else:
+                field = forms.CharField(label=label, required=False, max_length=FIELD_LENGTH, help_text=unit)
+                field.widget.attrs["inputmode"] = "decimal"
+            self.fields[name] = field
+        self.fields["service"] = forms.ChoiceField(
+            label=_("A shipped price"), required=False,
+            choices=[("", _("none")), *((key, key) for key in managed_prices())],
+        )  # fmt: skip
+
+    def stated(self) -> Stated | None:
+        """What is compared; None where a field is refused, with the message at it."""
+        if not self.is_valid():
+            return None
+        texts = {name: str(value).strip() for name, value in self.cleaned_data.items() if name != "service"}
+        given = {name: text for name, text in texts.items() if text and name != "interruptible"}
+        service = managed_prices().get(self.cleaned_data.get("service") or "")
+        if service is not None:
+            given.setdefault("managed_input_per_million", str(service.input_per_million))
+            given.setdefault("managed_output_per_million", str(service.output_per_million))
+        try:
+            return Stated.model_validate(given | {"interruptible": self.cleaned_data["interruptible"]})
+        except ValidationError as error:
+            for one in error.errors():
+                self.add_error(str(one["loc"][0]), _message(one))
+            return None
+
+    @property
+    def groups(self) -> list[dict[str, Any]]:
+        return [{"title": title, "fields": [self[name] for name in names]} for title, names in GROUPS]
+
+
+def _message(error: Any) -> Any:
+    limits = error.get("ctx", {})
+    if "le" in limits:
+        return _("At most %(limit)s.") % {"limit": limits["le"]}
+    if "ge" in limits:
+        return _("At least %(limit)s.") % {"limit": limits["ge"]}
+    if "gt" in limits:
+        return _("More than %(limit)s.") % {"limit": limits["gt"]}
+    return _("Write a number like 12.5.")
+
+
+@require_safe
+def hosting_models(request: HttpRequest) -> HttpResponse:
+    offer = _offer(request.GET.get("offer", ""))
+    first = _prices_of(offer) if offer else {}
+    asked = {name: value for name, value in request.GET.items() if name != "offer"}
+    form = HostingForm(asked, _defaults() | first)
+    stated = form.stated() if asked else Stated.model_validate(_defaults() | first)
+    context = {
+        "form": form, "offer": offer, "duties": DUTIES, "duty_columns": DUTY_COLUMNS,
+        "prices": list(managed_prices().values()),
+    }  # fmt: skip
+    if stated is not None:
+        context |= _answer(stated)
+    return render(
+        request, "planner/hosting.html", context, status=200 if stated is not None else UNPROCESSABLE
+    )
+
+
+def _defaults() -> dict[str, str]:
+    return {
+        name: str(field.default)
+        for name, field in Stated.model_fields.items()
+        if field.default is not None and name != "interruptible"
+    }
+
+
+def _offer(text: str) -> Offer | None:
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        return None
+    return Offer.objects.filter(pk=int(text)).select_related("provider").first()
+
+
+def _prices_of(offer: Offer) -> dict[str, str]:
+    """What the offer and its other tiers cost by the hour; of commitments the cheapest."""
+    siblings = Offer.objects.current().filter(
+        provider=offer.provider_id, sku=offer.sku, region=offer.region, gpu_count=offer.gpu_count,
+        usd_per_hour__isnull=False,
+    )  # fmt: skip
+    found: dict[str, str] = {}
+    for one in siblings.order_by("-usd_per_hour", "pk"):
+        price = f"{(one.usd_per_hour or Decimal(0)).normalize():f}"
+        if one.tier == Tier.ON_DEMAND:
+            found["on_demand_per_hour"] = price
+        elif one.tier == Tier.SPOT:
+            found["spot_per_hour"] = price
+        elif one.tier == Tier.RESERVED and one.tier_detail in TERM_MONTHS:
+            found["reserved_per_hour"] = price
+            found["reserved_term_months"] = str(TERM_MONTHS[one.tier_detail])
+    return found
+
+
+def _answer(stated: Stated) -> dict[str, Any]:
+    totals = hosting.totals(stated)
+    known = [total.amount for total in totals if total.amount is not None]
+    return {
+        "stated": stated,
+        "rows": [_row(total, stated, min(known, default=None)) for total in totals],
+        "even_hours": hosting.break_even_hours(stated),
+        "even_month": hosting.break_even_month(stated),
+        "even_millions": [
+            {"way": WAYS[total.way], "millions": f"{millions:,.2f}"}
+            for total in totals
+            if (millions := hosting.break_even_millions(stated, total.way)) is not None
+        ],
+    }
+
+
+def _row(total: Total, stated: Stated, least: Decimal | None) -> dict[str, Any]:
+    amount = total.amount
+    return {
+        "way": WAYS[total.way],
+        "why": WHY.get(total.why, ""),
+        "amount": None if amount is None else f"{amount:,.2f}",
+        "per_month": None if amount is None else f"{total.per_month(stated.months):,.2f}",
+        "per_million": total.per_million(stated),
+        "is_least": amount is not None and amount == least,
+        "paid_months": total.paid_months if total.paid_months > stated.months else 0,
+        "lines": [_line(line) for line in total.lines],
+    }
+
+
+def _line(line: Line) -> dict[str, Any]:
+    return {
+        "what": LINES[line.what],
+        "amount": f"{line.amount:,.2f}",
+        "quantity": f"{line.quantity.normalize():,f}",
+        "unit": UNITS[line.unit],
+        "unit_price": f"{round(line.unit_price, 6).normalize():f}",
+    }
