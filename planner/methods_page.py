@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 DOCUMENTS: dict[str, tuple[str, str | Promise]] = {
     "speed": ("methods.md", _("How speed is predicted")),
     "memory": ("methods-memory.md", _("How memory is predicted")),
+    "training": ("methods-training.md", _("How training is predicted")),
 }
 
 

@@ -29,6 +29,8 @@ from planner.sizing.training.job import (
 from planner.sizing.training.memory import amounts, peak
 from planner.sizing.training.speed import NoRate, peak_flops
 
+FP8_RECIPES = ("nvidia", "nemo", "ngc", "pytorch", "llmboost", "megatron")
+"""Software whose recipes run FP8 where the GPU does, when nothing is said."""
 HBM2E_BYTES_PER_S = 2.4e12
 """Six stacks as fast as the five of the H100-PCIe."""
 GPUS_PER_NODE = 8
@@ -171,7 +173,8 @@ def _precision(
     if text.startswith(("fp16", "16")):
         return "fp16"
     # Megatron's recipes run FP8 where the GPU does; everything else BF16.
-    if not text and software == "megatron" and device is not None and "fp8" in device.dense_rates:
+    recipes = inputs.get("framework", "").lower().startswith(FP8_RECIPES)
+    if not text and software == "megatron" and recipes and device is not None and "fp8" in device.dense_rates:
         return "fp8"
     return "bf16"
 
