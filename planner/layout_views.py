@@ -104,6 +104,8 @@ def split_words(choice: LayoutChoice) -> str:
         parts.append(_("attention by requests over %(count)d") % {"count": choice.attention_dp})
     if layout.ep > 1:
         parts.append(_("experts over %(count)d") % {"count": layout.ep})
-    if layout.pp > 1:
+    if choice.machines_per_replica > 1:
+        parts.append(_("layers over %(count)d machines") % {"count": choice.machines_per_replica})
+    elif layout.pp > 1:
         parts.append(_("layers over %(count)d") % {"count": layout.pp})
     return ", ".join(parts) or _("one GPU")

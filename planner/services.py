@@ -10,6 +10,7 @@ from typing import Any
 
 from mitsumori import __version__
 from planner import kinds, market, private_market
+from planner.fabrics import fabric
 from planner.sizing import compare as core
 from planner.sizing import layouts
 from planner.sizing.layouts import LayoutChoice
@@ -119,4 +120,7 @@ def other_layouts(
         raise UnknownOffer(offer_id)
     if not isinstance(setting, LlmSetting):
         return ()
-    return layouts.alternatives(setting, _placements(setting), row)
+    facts = setting.market.facts(row, at.date())
+    return layouts.alternatives(
+        setting, _placements(setting), row, fabric=fabric(facts.provider, facts.sku)
+    )

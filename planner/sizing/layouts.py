@@ -7,7 +7,7 @@ memory and speed, and they are ordered by the objective.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import floor
+from math import ceil, floor
 
 from planner.sizing import divisibility, memory, placing, support, weights
 from planner.sizing.compare import bill_of
@@ -24,6 +24,8 @@ from planner.sizing.weighing import weigh
 from planner.sizing.workload import BatchWorkload
 
 STAGES_MAXIMUM = 8
+NODES = (2, 4)
+"""Machines that one replica is tried over, where the offer names a network between them."""
 BY_REQUESTS = ("vllm", "sglang", "tensorrt_llm")
 """Engines whose ranks can each keep the attention of their own requests (vLLM: data-parallel-size with
 enable-expert-parallel; SGLang: enable-dp-attention; TensorRT-LLM: enable_attention_dp)."""
@@ -37,7 +39,8 @@ class LayoutChoice(Frozen):
     """Ranks that each keep the attention of their own requests; 1: all ranks share every request."""
     gpus_per_replica: int
     replicas: int
-    replicas_per_machine: int
+    machines_per_replica: int
+    """1, or more where one replica is laid over several machines."""
     machines: int
     verdict: Verdict
     limit: Limit
@@ -64,10 +67,14 @@ class Split:
 
 
 def alternatives(
-    setting: LlmSetting, placements: list[Placement | Refusal], row: int
+    setting: LlmSetting, placements: list[Placement | Refusal], row: int, *, fabric: str = ""
 ) -> tuple[LayoutChoice, ...]:
     """Every split of the offer's machine that holds the workload: those that meet its targets first, then by the
     objective, fewer GPUs first. Empty where the offer is refused for another reason than its memory or division.
+
+    ``fabric`` is what the offer says of the network between its machines; where it says something, a replica is also
+    laid over several, layers from machine to machine. What they then send (hidden states, under 1 % of a step at the
+    25 GB/s of such networks) is counted as that of stages inside one machine.
     """
     market = setting.market
     machine = market.machines[market.machine_index[row]]
@@ -81,7 +88,7 @@ def alternatives(
         setting.arch,
     ):
         return ()
-    tried = [(split, sized(desk, machine, split)) for split in splits(desk, machine)]
+    tried = [(split, sized(desk, machine, split)) for split in splits(desk, machine, NODES if fabric else ())]
     held = [(split, option) for split, option in tried if option is not None]
     settled = placing.settle(setting.workload, [(machine, [option]) for _, option in held], setting.constants)
     found = [
@@ -107,11 +114,11 @@ def alternatives(
     return tuple(choices)
 
 
-def splits(desk: Desk, machine: Machine) -> list[Split]:
+def splits(desk: Desk, machine: Machine, nodes: tuple[int, ...] = ()) -> list[Split]:
     """Ways to split that this engine has and that divide, fewest GPUs first.
 
     n GPUs as tensors × layers; experts whole on their ranks, with attention shared by all ranks or kept by requests.
-    llama.cpp splits by layers alone.
+    llama.cpp splits by layers alone. Over several machines: all tensors of some layers on each.
     """
     if machine.fraction != 1:
         return [Split(Layout())]
@@ -127,6 +134,8 @@ def splits(desk: Desk, machine: Machine) -> list[Split]:
                 found.append(Split(Layout(tp=ranks, pp=stages, ep=ranks)))
                 if desk.runtime.name in BY_REQUESTS:
                     found.append(Split(Layout(tp=ranks, pp=stages, ep=ranks), attention_dp=ranks))
+    if desk.runtime.name in BY_REQUESTS:
+        found += [Split(Layout(tp=machine.device_count, pp=count)) for count in nodes]
     form = desk.workload.weights_format
     return [split for split in found if divisibility.violation(desk.arch, form, _divided(split)) is None]
 
@@ -220,7 +229,7 @@ def _choice(
         attention_dp=split.attention_dp,
         gpus_per_replica=split.layout.device_count,
         replicas=placed.replicas,
-        replicas_per_machine=placed.machine.device_count // split.layout.device_count,
+        machines_per_replica=ceil(split.layout.device_count / placed.machine.device_count),
         machines=placed.machines,
         verdict=placed.verdict,
         limit=placed.limit,

@@ -98,3 +98,17 @@ def test_the_shown_split_has_the_figures_of_the_comparison() -> None:
 def test_a_slice_of_a_gpu_has_one_layout() -> None:
     found = choices(serving("Qwen/Qwen3-8B"), Row("A100-SXM4-80GB", fraction=0.5))
     assert [c.gpus_per_replica for c in found] == [1]
+
+
+def test_a_replica_is_laid_over_machines_only_where_the_offer_names_a_network_between_them() -> None:
+    workload = serving("deepseek-ai/DeepSeek-V3", weights_format="fp8")
+    made = setting(workload, [Row(count=8)])
+    refused = made.place()
+    assert not any(isinstance(placed, Placement) for placed in refused)
+    assert not alternatives(made, refused, 0)
+    over = alternatives(made, refused, 0, fabric="EFA, 32 interfaces")
+    assert over
+    for choice in over:
+        assert choice.machines_per_replica == choice.layout.pp
+        assert choice.machines >= choice.machines_per_replica * choice.replicas
+        assert not choice.is_shown
