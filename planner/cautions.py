@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from planner.figures import money, seconds, significant
 from planner.kinds.frame import Kind, Measure
+from planner.sizing.bill import INTERRUPTIBLE_TIERS
 from planner.sizing.quantities import Estimate
 from planner.sizing.results import Candidate
 
@@ -75,6 +76,20 @@ def cautions(kind: Kind, candidate: Candidate, workload: Mapping[str, Any]) -> t
             }
         )
     said += kind.cautions(candidate, workload)
+    if candidate.offer.tier in INTERRUPTIBLE_TIERS and not kind.can_restart:
+        said.append(
+            _(
+                "This machine can be taken away at any time, while people or programs wait for it: an endpoint that "
+                "must always answer needs machines on demand beside it."
+            )
+        )
+    if candidate.gpus_per_replica > 1 and "more_devices_for_speed" in candidate.warnings:
+        said.append(
+            _(
+                "Fewer GPUs per replica would hold this model: the others are there for speed alone. Without the "
+                "latency target it may cost less."
+            )
+        )
     if candidate.machines > MACHINES_SURE:
         said.append(
             _("%(n)s machines of one offer are asked for: whether so many are available is not known.")

@@ -212,7 +212,7 @@ MONTH: tuple[Column, ...] = (
 )  # fmt: skip
 
 TOKEN_COST: tuple[Column, ...] = (
-    Column("per_million", _("Per 1M tokens, average load"), "money", lambda c: c.per_million_tokens.all, decimals=4,
+    Column("per_million", _("Per 1M tokens"), "money", lambda c: c.per_million_tokens.all, decimals=4,
            shown=True, sort="per_million", is_of_total=True),
     Column("per_million_output", _("Per 1M output tokens"), "money", lambda c: c.per_million_tokens.output,
            decimals=4, is_of_total=True),

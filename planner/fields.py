@@ -28,6 +28,8 @@ LENGTH_READ = 200
 SPACES = " \t\r\n\u3000\u00a0"
 LIST_COUNT_MAXIMUM = 100
 NEAREST_MAXIMUM = 4
+UNKNOWN_NAME = "unknown_name"
+"""Code of the refusal of a name in a list; the others of the list still mean what they mean."""
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]*)?")
 
@@ -287,6 +289,8 @@ class NamesField(SheetField):
         """Several known names that one word stands for, as a family for its variants."""
         self.read_as: dict[str, tuple[str, ...]] = {}
         """What words that stand for others were read as, when the field was last checked."""
+        self.understood: tuple[str, ...] = ()
+        """The names that are known, where others beside them are not."""
         self.known: dict[str, str] | None = {value: value for value, _label in choices} if choices else None
         if typed:
             widget: forms.Widget = forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
@@ -299,25 +303,35 @@ class NamesField(SheetField):
         names = names_of(value if isinstance(value, list | tuple) else [value or ""])
         if len(names) > LIST_COUNT_MAXIMUM or any(len(name) > 120 for name in names):
             raise ValidationError(_("At most 100 names of 120 characters are read."), code="too_long")
+        self.read_as, self.understood = {}, ()
         if self.known is None:
             return tuple(names)
         folded = {key.casefold(): canonical for key, canonical in self.known.items()}
         meant: list[str] = []
-        self.read_as = {}
+        unknown = []
         for name in names:
             if name.casefold() in folded:
                 meant.append(folded[name.casefold()])
                 continue
             members = [each for each in self.members(name) if each in self.known] if self.members else []
-            if not members:
-                raise ValidationError(
-                    _("“%(text)s” is not in the catalog."),
-                    code="invalid_choice",
-                    params={"text": name, "nearest": self._nearest(name, folded)},
-                )
-            self.read_as[name] = tuple(members)
-            meant += members
-        return tuple(dict.fromkeys(meant))
+            if members:
+                self.read_as[name] = tuple(members)
+                meant += members
+            else:
+                unknown.append(name)
+        self.understood = tuple(dict.fromkeys(meant))
+        if unknown:
+            raise ValidationError(
+                [
+                    ValidationError(
+                        _("“%(text)s” is not in the catalog."),
+                        code=UNKNOWN_NAME,
+                        params={"text": name, "nearest": self._nearest(name, folded)},
+                    )
+                    for name in unknown
+                ]
+            )
+        return self.understood
 
     def _nearest(self, name: str, folded: dict[str, str]) -> list[str]:
         """Known names that begin with this one, else those spelled almost like it."""

@@ -22,6 +22,7 @@ from pydantic import ValidationError
 
 from planner import kinds, stored_format
 from planner.fields import (
+    UNKNOWN_NAME,
     HiddenField,
     KindField,
     NamesField,
@@ -154,14 +155,31 @@ class WorkbenchForm(forms.Form):
             self._check_order(cleaned, small, large)
         if "kind" not in cleaned:
             return cleaned
+        left_out = self._left_out()
+        for name in left_out:
+            cleaned[name] = self.fields[name].understood  # type: ignore[attr-defined]
         self._find_stored(cleaned)
         try:
             workload = self.kind.workload.model_validate(without_nulls(self._document(cleaned)))
         except ValidationError as refused:
             self._place(refused)
         else:
-            self._workload = None if self.errors else workload
+            self._workload = None if self.errors.keys() - left_out else workload
         return cleaned
+
+    def _left_out(self) -> set[str]:
+        """Lists of names of which only some are not known: the question is clear without those."""
+        return {
+            name
+            for name, errors in self.errors.as_data().items()
+            if all(error.code == UNKNOWN_NAME for error in errors)
+        }
+
+    @property
+    def is_answerable(self) -> bool:
+        """Whether there is a question, be it without names in lists that are not known."""
+        self.is_valid()
+        return self._workload is not None
 
     def _find_stored(self, cleaned: dict[str, Any]) -> None:
         if "model" in self.errors or "weights" not in self.fields:
@@ -283,7 +301,7 @@ class WorkbenchForm(forms.Form):
         return "weights" not in self.fields or self.stored is not None
 
     def workload(self) -> CommonWorkload:
-        """What was asked for. Only after ``is_valid()``."""
+        """What was asked for. Only where the form ``is_answerable``."""
         if self._workload is None:
             raise ValueError("the form is not valid")
         return self._workload

@@ -26,6 +26,8 @@ class Segment:
     size_bytes: int
     start_percent: str
     width_percent: str
+    range: str = ""
+    """The 80 % range of what is predicted, GiB."""
 
     @property
     def gib(self) -> str:
@@ -39,6 +41,7 @@ class MemoryBar:
     needed: str
     usable: str
     segments: tuple[Segment, ...]
+    needed_range: str
     limit_percent: str | None
     """Where usable memory ends, if more is needed."""
 
@@ -67,8 +70,11 @@ def _roles(parts: list[tuple[str, int]]) -> list[str]:
 
 
 def memory_bar(split: MemorySplit | MemoryParts) -> MemoryBar:
-    named = _parts(split)
-    parts = [(role, memory_part(name), size) for role, (name, size) in zip(_roles(named), named, strict=True)]
+    named, ranges = _parts(split), _ranges(split)
+    parts = [
+        (role, memory_part(name), size, ranges.get(name, ""))
+        for role, (name, size) in zip(_roles(named), named, strict=True)
+    ]
     total = max(split.usable_bytes, split.needed_bytes, 1)
     over = max(0, split.needed_bytes - split.usable_bytes)
     spare = max(0, split.usable_bytes - split.needed_bytes)
@@ -76,9 +82,9 @@ def memory_bar(split: MemorySplit | MemoryParts) -> MemoryBar:
     segments: list[Segment] = []
     start = 0
     room = split.usable_bytes
-    for role, label, size in parts:
+    for role, label, size, ends in parts:
         inside = max(0, min(size, room)) if over else size
-        segments.append(_segment(role, label, size, start, inside, total))
+        segments.append(_segment(role, label, size, start, inside, total, ends))
         start += inside
         room -= inside
     if over:
@@ -91,10 +97,34 @@ def memory_bar(split: MemorySplit | MemoryParts) -> MemoryBar:
     return MemoryBar(
         needed=figures.gib(split.needed_bytes),
         usable=figures.gib(split.usable_bytes),
+        needed_range=ranges.get("needed", ""),
         segments=tuple(segment for segment in segments if segment.size_bytes > 0),
         limit_percent=f"{split.usable_bytes / total * 100:.3f}%" if over else None,
     )
 
 
-def _segment(role: str, label: str, size: int, start: int, drawn: int, total: int) -> Segment:
-    return Segment(role, label, size, f"{start / total * 100:.3f}%", f"{drawn / total * 100:.3f}%")
+def _segment(role: str, label: str, size: int, start: int, drawn: int, total: int, ends: str = "") -> Segment:
+    return Segment(role, label, size, f"{start / total * 100:.3f}%", f"{drawn / total * 100:.3f}%", ends)
+
+
+FIELDS = {
+    "weights": "weights_bytes", "kv": "kv_needed_bytes", "activations": "activation_bytes",
+    "overhead": "overhead_bytes",
+}  # fmt: skip
+
+
+def _ranges(split: MemorySplit | MemoryParts) -> dict[str, str]:
+    """Ranges by part, and of the whole under ``needed``; of exact figures there are none."""
+    if isinstance(split, MemoryParts):
+        return {
+            part.name: _ends(part.low_bytes, part.high_bytes)
+            for part in split.parts
+            if part.low_bytes is not None and part.high_bytes is not None
+        }
+    found = {name: split.ranges.get(field) for name, field in (*FIELDS.items(), ("needed", "needed_bytes"))}
+    return {name: _ends(ends.low, ends.high) for name, ends in found.items() if ends is not None}
+
+
+def _ends(low: float, high: float) -> str:
+    first, last = figures.gib(low), figures.gib(high)
+    return "" if first == last else f"{first}–{last}"

@@ -74,8 +74,10 @@ def workbench(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         return _to_canonical(request, form, at)
     form = _frozen(form, given, at)
-    answer = _answer(form, at, team) if form.is_valid() else None
     is_fragment = bool(request.htmx) and not request.htmx.history_restore_request  # type: ignore[attr-defined]
+    # While somebody types, the last answer stands; a page that is opened by a link answers what it can.
+    may_answer = form.is_valid() or (form.is_answerable and not is_fragment)
+    answer = _answer(form, at, team) if may_answer else None
     context = _context(form, answer, at)
     if is_fragment:
         return _fragment(request, form, context)

@@ -512,7 +512,7 @@ COLUMN_HEADS: dict[str, Text] = {
     "tpot_peak": _("TPOT at peak"),
     "throughput_peak": _("Output at peak"),
     "monthly": _("Monthly"),
-    "per_million": _("Per 1M, in + out"),
+    "per_million": _("Per 1M tokens"),
     "price_date": _("Price of"),
 }
 

@@ -158,6 +158,7 @@ FINE_TUNING = Kind(
     costs=(common.MONTHLY, training_shared.RUN_COST),
     unit=gettext_lazy("run"),
     chart_title=gettext_lazy("Cost against the hours of a run"),
+    can_restart=True,
     headline=training_shared.headline,
     carrying=("model", "method", "rank", "samples", "epochs", "sequence", "batch", "optimizer", "precision"),
     memory_note=training_shared.memory_note,

@@ -226,6 +226,8 @@ class Kind:
     variants: tuple[Variant, ...] = ()
     """Variants of the workload to be looked at beside it."""
     examples: tuple[Example, ...] = ()
+    can_restart: bool = False
+    """Whether the work can be taken up again after an interruption, so that machines that vanish may serve it."""
     missing: Callable[[Candidate], str] = unknown
     """What is said where a measure has no figure."""
     memory_note: Callable[[Candidate], str] = no_words

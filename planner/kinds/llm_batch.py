@@ -132,6 +132,7 @@ BATCH = Kind(
     ),
     unit=llm_shared.UNIT,
     chart_title=gettext_lazy("Cost of the job against its hours"),
+    can_restart=True,
     headline=headline,
     carrying=("model", "runtime", "weights", "requests", "deadline", "in_", "out", "hours", "days"),
     levers=("in_", "out", "requests", "deadline", "hit", "headroom", "starts", "storage", "egress"),

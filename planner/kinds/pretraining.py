@@ -111,6 +111,7 @@ PRETRAINING = Kind(
     costs=(common.MONTHLY, training_shared.RUN_COST),
     unit=gettext_lazy("run"),
     chart_title=gettext_lazy("Cost against the hours of a run"),
+    can_restart=True,
     headline=training_shared.headline,
     carrying=("model", "parameters", "tokens", "sequence", "batch", "precision", "machines_max", "deadline"),
     memory_note=training_shared.memory_note,

@@ -8,6 +8,7 @@ import pytest
 import time_machine
 
 from planner import cautions, services
+from planner.kinds.llm_batch import BATCH
 from planner.kinds.llm_serving import SERVING
 from planner.sizing.quantities import Estimate
 from planner.sizing.results import Candidate, FewerReplicas
@@ -63,3 +64,18 @@ def test_what_set_the_replicas_and_what_fewer_would_cost_is_said(candidate: Cand
     assert said.startswith("2 replicas: with fewer, tokens would follow more slowly")
     assert "With 1 replica: TPOT 51.2 ms instead of at most 50.0 ms, $803.00 a month." in said
     assert cautions.replicas_why(two.model_copy(update={"replicas": 1})) == ""
+
+
+def test_a_machine_that_may_vanish_is_no_endpoint(candidate: Candidate) -> None:
+    offer = candidate.offer.model_copy(update={"tier": "spot"})
+    spot = candidate.model_copy(update={"offer": offer})
+    assert any("taken away" in text for text in cautions.cautions(SERVING, spot, {}))
+    assert not any("taken away" in text for text in cautions.cautions(SERVING, candidate, {}))
+    assert not any("taken away" in text for text in cautions.cautions(BATCH, spot, {}))
+
+
+def test_more_gpus_than_the_model_needs_are_said(candidate: Candidate) -> None:
+    more = {"gpus_per_replica": 2, "warnings": ("more_devices_for_speed",)}
+    said = cautions.cautions(SERVING, candidate.model_copy(update=more), {})
+    assert any("for speed alone" in text for text in said)
+    assert not any("for speed alone" in text for text in cautions.cautions(SERVING, candidate, {}))

@@ -395,3 +395,28 @@ def test_no_page_carries_inline_code(client: Client, path: str) -> None:
     assert " onclick=" not in page
     for part in page.split("<script")[1:]:
         assert "src=" in part.partition(">")[0] or 'type="application/json"' in part.partition(">")[0]
+
+
+def test_an_unknown_name_in_a_link_is_refused_at_its_field_and_the_rest_is_answered(client: Client) -> None:
+    page = client.get("/workbench/?include=L40S,Nonsense-9000&regions=atlantis").content.decode()
+    assert "“Nonsense-9000” is not in the catalog." in page
+    assert "“atlantis” is not in the catalog." in page
+    assert "left out of the filters" in page
+    assert 'id="h-candidates"' in page
+    assert 'value="L40S,Nonsense-9000"' in page, "what was typed is still there"
+    fragment = client.get("/workbench/?include=Nonsense-9000", headers={"hx-request": "true"})
+    assert fragment.headers["HX-Reswap"] == "none", "while somebody types, the last answer stands"
+    refused = client.get("/workbench/?include=Nonsense-9000&in=-1").content.decode()
+    assert 'id="h-candidates"' not in refused
+
+
+def test_a_misspelt_name_in_a_link_has_its_neighbours_beside_it(client: Client) -> None:
+    page = client.get("/workbench/?include=L40SS").content.decode()
+    assert "Did you mean:" in page
+    assert re.search(r'\?include=L40S["&]', page)
+
+
+def test_ranges_of_memory_stand_beside_its_parts(client: Client) -> None:
+    page = client.get("/workbench/").content.decode()
+    key = page.partition('<ul class="key">')[2].partition("</ul>")[0]
+    assert re.search(r"overhead <b>[\d.]+</b> <span class=\"range\">[\d.]+–[\d.]+</span>", key)
