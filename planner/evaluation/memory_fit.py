@@ -44,11 +44,15 @@ SPREAD_ROWS_MINIMUM = 8
 
 
 class Fit(NamedTuple):
-    """Fitted values by constant, and how many publishers and rows inform each."""
+    """Fitted values by constant, and which publishers and how many rows inform each."""
 
     values: dict[str, float]
-    publishers: dict[str, int]
+    groups: dict[str, tuple[str, ...]]
     rows: dict[str, int]
+
+    @property
+    def publishers(self) -> dict[str, int]:
+        return {name: len(groups) for name, groups in self.groups.items()}
 
 
 def usable(rows: Sequence[Row]) -> list[Row]:
@@ -91,10 +95,11 @@ def fit(rows: Sequence[Row]) -> Fit:
         > 1e-4
         for name, value in start.items()
     }
-    publishers = {
-        name: len({row.source_group for row, hit in zip(chosen, hits, strict=True) if hit})
+    groups = {
+        name: tuple(sorted({row.source_group for row, hit in zip(chosen, hits, strict=True) if hit}))
         for name, hits in moved.items()
     }
+    publishers = {name: len(found) for name, found in groups.items()}
     counts = {name: int(hits.sum()) for name, hits in moved.items()}
     pooled = {
         row["name"]: row["pooled_with"]
@@ -122,7 +127,7 @@ def fit(rows: Sequence[Row]) -> Fit:
         return own
 
     answer = least_squares(residuals, np.zeros(len(free)), loss="soft_l1", diff_step=1e-3, max_nfev=30)
-    return Fit(values_of(answer.x), publishers, counts)
+    return Fit(values_of(answer.x), groups, counts)
 
 
 def out_of_fold(rows: Sequence[Row]) -> dict[str, float | None]:
@@ -187,12 +192,14 @@ def spreads(rows: Sequence[Row], predictions: Mapping[str, float | None]) -> dic
     return found
 
 
-def document(rows: Sequence[Row], predictions: Mapping[str, float | None] | None = None) -> dict[str, Any]:
+def document(
+    rows: Sequence[Row], predictions: Mapping[str, float | None] | None = None, own: Fit | None = None
+) -> dict[str, Any]:
     """The content of the runtimes' seed with constants and ranges fitted on these rows.
 
-    ``predictions`` out of fold, where they are known already.
+    ``predictions`` out of fold and the fit on all rows, where they are known already.
     """
-    own = fit(rows)
+    own = own or fit(rows)
     content = dict(runtimes.document())
     constants: list[dict[str, Any]] = []
     for row in content["constants"]:
@@ -215,6 +222,22 @@ def document(rows: Sequence[Row], predictions: Mapping[str, float | None] | None
             }
         )
     return {**content, "constants": constants, "spreads": spreads(rows, predictions or out_of_fold(rows))}
+
+
+def table(content: Mapping[str, Any], own: Fit) -> str:
+    """Each constant for people: its value, how it came about, and the rows and publishers behind it."""
+    lines = [f"{'constant':28}{'value':>15} {'unit':5}{'rows':>5}  from"]
+    for row in content["constants"]:
+        name = row["name"]
+        groups = own.groups.get(name, ())
+        how = row["source"]
+        if row["fitted"]:
+            how = f"fitted: {', '.join(groups)}" if len(groups) >= PUBLISHERS_MINIMUM else (
+                f"global value, as one publisher informs it: {', '.join(groups) or 'none'}"
+            )  # fmt: skip
+        value = f"{row['value']:,}" if isinstance(row["value"], int) else f"{row['value']:g}"
+        lines.append(f"{name:28}{value:>15} {row['unit']:5}{own.rows.get(name, '') or '':>5}  {how[:110]}")
+    return "\n".join(lines)
 
 
 def text(content: Mapping[str, Any]) -> str:
