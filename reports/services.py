@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -379,20 +380,30 @@ def open_shared(secret: str, *, at: datetime) -> ShareLink | None:
     )
 
 
+@contextmanager
+def _held_link(link: ShareLink) -> Iterator[ShareLink]:
+    with transaction.atomic():
+        yield ShareLink.objects.select_for_update().get(pk=link.pk)
+
+
+def _tries_so_far(link: ShareLink, at: datetime) -> tuple[int, datetime]:
+    """How many wrong passwords in the window that is open, and when it began; a new one where it is over."""
+    if link.wrong_since is None or at - link.wrong_since >= TRIES_WINDOW:
+        return 0, at
+    return link.wrong_count, link.wrong_since
+
+
 def unlock(link: ShareLink, password: str, *, at: datetime) -> bool:
     """Whether this is the link's password. Raises `TooManyTriesError` after ten wrong ones in a quarter of an hour.
 
     Only who holds the address can try at all; counted in the database, so that all server processes count together.
     """
-    with transaction.atomic():
-        held = ShareLink.objects.select_for_update().get(pk=link.pk)
-        since = held.wrong_since
-        if since is None or at - since >= TRIES_WINDOW:
-            held.wrong_count, held.wrong_since = 0, at
-        if held.wrong_count >= TRIES_MAXIMUM:
+    with _held_link(link) as held:
+        count, since = _tries_so_far(held, at)
+        if count >= TRIES_MAXIMUM:
             raise TooManyTriesError
-        held.wrong_count += 1  # before the password is looked at: those who try at once all count
-        held.save(update_fields=["wrong_count", "wrong_since"])
+        # Counted before the password is looked at: those who try at once all count.
+        ShareLink.objects.filter(pk=held.pk).update(wrong_count=count + 1, wrong_since=since)
     if not check_password(password, link.password):
         return False
     ShareLink.objects.filter(pk=link.pk).update(wrong_count=0)

@@ -4,44 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import datetime
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError
 
 from accounts.models import Role
 from reports import services
 from reports.models import Plan
 from tests.factories import AT, make_member, make_team, make_user
 from tests.planner.factories import make_small_catalog
+from tests.races import met_after, together, unlocked
 from tests.reports.factories import save_plan
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 ROUNDS = 5
-
-
-def together(*works: Callable[[], None]) -> list[BaseException]:
-    """Runs all at once, each in its own thread and connection; what they raised."""
-    gate = threading.Barrier(len(works))
-    raised: list[BaseException] = []
-
-    def run(work: Callable[[], None]) -> None:
-        try:
-            gate.wait(10)
-            work()
-        except BaseException as error:
-            raised.append(error)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=(work,)) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return raised
 
 
 def saver(plan: Plan, user: object, base: int, title: str, at: datetime) -> Callable[[], None]:
@@ -113,3 +92,48 @@ def test_no_view_of_a_link_is_lost() -> None:
     assert raised == []
     link.refresh_from_db()
     assert link.view_count == 60
+
+
+@pytest.mark.parametrize("is_locked", [False, True])
+def test_those_who_try_passwords_at_once_all_count(monkeypatch: pytest.MonkeyPatch, is_locked: bool) -> None:
+    """With the lock taken out two tries count as one, and a limit of tries is none: the race is real."""
+    make_small_catalog(AT)
+    owner = make_user()
+    plan = save_plan(make_team("Team", owner), owner).plan
+    link, _secret = services.share(services.newest(plan), user=owner, at=AT, password="open sesame")
+    monkeypatch.setattr(services, "_tries_so_far", met_after(services._tries_so_far))
+    if not is_locked:
+        monkeypatch.setattr(services, "_held_link", unlocked)
+    raised = together(*[lambda: services.unlock(link, "wrong", at=AT)] * 2)
+    assert raised == []
+    link.refresh_from_db()
+    assert link.wrong_count == (2 if is_locked else 1)
+
+
+@pytest.mark.parametrize("is_locked", [False, True])
+def test_a_reprice_and_an_edit_at_once_do_not_both_build_on_one_version(
+    monkeypatch: pytest.MonkeyPatch, is_locked: bool
+) -> None:
+    """With the lock taken out both take the same number, and one of them is lost or breaks: the race is real."""
+    make_small_catalog(AT)
+    owner = make_user()
+    plan = save_plan(make_team("Team", owner), owner).plan
+    if not is_locked:
+
+        def free(plan: Plan, base_number: int) -> Plan:
+            return Plan.objects.get(pk=plan.pk)
+
+        monkeypatch.setattr(services, "_locked", met_after(free))
+        monkeypatch.setattr("reports.services.transaction.atomic", nullcontext)
+    raised = together(
+        lambda: services.reprice(plan, user=owner, base_number=1, at=AT),
+        saver(plan, owner, 1, "edited", AT),
+    )
+    numbers = sorted(plan.versions.values_list("number", flat=True))
+    if is_locked:
+        assert [type(error) for error in raised] == [services.ConflictError]
+        assert numbers == [1, 2]
+    else:
+        assert [type(error) for error in raised] == [
+            IntegrityError
+        ]  # the number twice: a person's work is lost
