@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
@@ -24,12 +25,12 @@ from catalog.models import (
     Region,
     StoragePrice,
 )
-from planner import inputs
+from planner import host_facts, inputs
 from planner.sizing import offers
 from planner.sizing.devices import Machine
 from planner.sizing.offers import MICRO_UNIT, EgressStep, Market, Rates, Terms
 from planner.sizing.quantities import GB, GIB
-from planner.sizing.results import OfferFacts
+from planner.sizing.results import HostFacts, OfferFacts
 
 PAST_KEPT = 4
 """Past markets kept in memory: a screen may be saved after the prices it was opened with have changed."""
@@ -153,6 +154,7 @@ def build(version: str, at: datetime, *, past: bool) -> Market:
         terms=_terms_by_provider(),
         rates=_rates(at.date()),
         places=_places(),
+        hosts=host_facts.hosts(),
         not_comparable_count=left_out,
     )
 
@@ -276,6 +278,7 @@ def assemble(
     terms: dict[str, ProviderTerms],
     rates: Rates,
     places: dict[tuple[str, str], Place],
+    hosts: Mapping[tuple[str, str], HostFacts] | None = None,
     not_comparable_count: int = 0,
 ) -> Market:
     """Columns out of rows. Rows whose accelerator lacks a fact that sizing needs are left out and counted."""
@@ -325,7 +328,7 @@ def assemble(
         observed_ordinal=_integers([(row.confirmed_on or row.observed_on).toordinal() for row in kept]),
         ram_bytes=_integers([int((row.ram_gib or 0) * GIB) for row in kept]),
         vcpu=np.array([float(row.vcpu or 0) for row in kept], dtype=np.float64),
-        facts=_Facts(kept, machines, machine_index, places),
+        facts=_Facts(kept, machines, machine_index, places, hosts or {}),
         not_comparable_count=not_comparable_count + len(rows) - len(kept),
     )
 
@@ -382,11 +385,13 @@ class _Facts:
         machines: list[Machine],
         machine_index: list[int],
         places: dict[tuple[str, str], Place],
+        hosts: Mapping[tuple[str, str], HostFacts],
     ) -> None:
         self._rows = rows
         self._machines = machines
         self._machine_index = machine_index
         self._places = places
+        self._hosts = hosts
         self._made: dict[tuple[int, date], OfferFacts] = {}
 
     def __call__(self, number: int, today: date) -> OfferFacts:
@@ -432,4 +437,5 @@ class _Facts:
             source_url=row.source_url or None,
             licence=row.licence or None,
             tax_included=row.tax_included,
+            host=self._hosts.get((row.provider, row.sku)),
         )

@@ -45,4 +45,9 @@ TRAINING_ASSUMPTIONS: dict[str, str | Promise] = {
     "host_slowness": _("Time of the step in host memory, against that of its traffic alone"),
     "gpu_hours_per_failure": _("GPU hours per failure"),
     "fabric_bytes_per_s": _("Network between machines, each GPU"),
+    "engine_cores_per_gpu": _("Cores of the host for each GPU that serves"),
+    "engine_cores_per_replica": _("Cores of the host for each replica's scheduler"),
+    "tokenised_per_core_s": _("Tokens that one core tokenises in a second"),
+    "streamed_per_core_s": _("Tokens that one core sends in a second"),
+    "request_core_s": _("Time of one core for each request"),
 }

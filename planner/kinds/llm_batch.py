@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from planner.columns import JOB, LLM_MEMORY, THROUGHPUT, TOKEN_COST
 from planner.fields import ChoiceField, NumberField
 from planner.figures import significant
-from planner.kinds import common, llm_shared
+from planner.kinds import common, host_block, llm_shared
 from planner.kinds.frame import Block, Cost, Example, Fold, Group, Kind, Measure, Row, Variant, put, scaled
 from planner.kinds.llm_serving import speed_block
 from planner.options import OBJECTIVES
@@ -61,11 +61,16 @@ def headline(best: Candidate) -> str:
 def blocks(candidate: Candidate) -> tuple[Block, ...]:
     if candidate.speed is None:
         return ()
-    return (speed_block(candidate.speed, candidate.limit, with_ttft=False),)
+    host = host_block.serving_block(candidate)
+    return (speed_block(candidate.speed, candidate.limit, with_ttft=False), *((host,) if host else ()))
 
 
 def cautions(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, ...]:
-    return (_("Starting the machines and loading the model are not counted in the hours."),)
+    return (
+        _("Starting the machines and loading the model are not counted in the hours."),
+        *host_block.host_cautions(candidate),
+        *host_block.disk_cautions(candidate, workload),
+    )
 
 
 BATCH = Kind(

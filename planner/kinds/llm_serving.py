@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -10,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from planner.columns import LLM_MEMORY, SERVING_SPEED, THROUGHPUT, TOKEN_COST
 from planner.fields import ChoiceField, NumberField
 from planner.figures import Figure, duration, ranged, significant
-from planner.kinds import common, llm_shared
+from planner.kinds import common, host_block, llm_shared
 from planner.kinds.frame import Block, Example, Fold, Group, Kind, Measure, Row, Variant, put, scaled
 from planner.options import OBJECTIVES
 from planner.sizing.quantities import Estimate
@@ -68,7 +69,12 @@ def blocks(candidate: Candidate) -> tuple[Block, ...]:
     """Speed of the whole deployment at typical load and at peak."""
     if candidate.speed is None:
         return ()
-    return (speed_block(candidate.speed, candidate.limit),)
+    host = host_block.serving_block(candidate)
+    return (speed_block(candidate.speed, candidate.limit), *((host,) if host else ()))
+
+
+def cautions(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, ...]:
+    return (*host_block.host_cautions(candidate), *host_block.disk_cautions(candidate, workload))
 
 
 def speed_block(speed: Speed, limit: str, *, with_ttft: bool = True) -> Block:
@@ -239,6 +245,7 @@ SERVING = Kind(
     memory_note=llm_shared.memory_note,
     memory_facts=llm_shared.memory_facts,
     blocks=blocks,
+    cautions=cautions,
     notes=notes,
     model_line=llm_shared.model_line,
     examples=(

@@ -16,6 +16,16 @@ from planner.fields import ChoiceField, NumberField, SheetField, TickField
 from planner.figures import Figure, duration, gib, ranged, significant
 from planner.kinds import common
 from planner.kinds.frame import Block, Cost, Fold, Group, Measure, Row
+from planner.kinds.host_block import (
+    Rows,
+    host_cautions,
+    host_rows,
+    local_disk,
+    network_per_gpu,
+    rate,
+    storage_read,
+    value,
+)
 from planner.sizing.architecture import Architecture, ModelError
 from planner.sizing.offers import Market
 from planner.sizing.quantities import GB, GIB, Estimate
@@ -317,14 +327,6 @@ OBJECTIVE: dict[str, SheetField] = {
 }
 
 
-MB = 10**6
-
-
-def value(candidate: Candidate, name: str) -> float | None:
-    found = candidate.figures.get(name)
-    return None if found is None else found.value
-
-
 def estimate(name: str) -> Callable[[Candidate], Estimate | None]:
     def of(candidate: Candidate) -> Estimate | None:
         found = candidate.figures.get(name)
@@ -497,13 +499,6 @@ def _gb(candidate: Candidate, name: str) -> str:
     return _("unknown") if found is None else f"{significant(found / GB)} GB"
 
 
-def _rate(candidate: Candidate, name: str) -> str:
-    found = value(candidate, name)
-    if found is None:
-        return _("unknown")
-    return f"{significant(found / GB)} GB/s" if found >= 0.1 * GB else f"{significant(found / MB)} MB/s"
-
-
 def _minutes(candidate: Candidate, name: str) -> str:
     found = value(candidate, name)
     if found is None:
@@ -621,24 +616,9 @@ def _checkpoint_block(candidate: Candidate) -> Block:
 
 
 def _host_block(candidate: Candidate) -> Block:
-    offer = candidate.offer
-    cores, ram = value(candidate, "host_cores"), value(candidate, "host_ram_bytes")
     loader = value(candidate, "loader_samples_per_s")
-    rows: list[tuple[str, tuple[str, ...]]] = [
-        (
-            _("Cores for loading data"),
-            (
-                significant(cores) if cores is not None else _("no number is enough"),
-                _known(offer.vcpu, "{:,.0f}"),
-            ),
-        ),
-        (
-            _("Memory"),
-            (
-                f"{gib(ram)} GiB" if ram else _("unknown"),
-                _known(offer.ram_bytes and offer.ram_bytes / GIB, "{:,.0f} GiB"),
-            ),
-        ),
+    rows: Rows = host_rows(candidate)
+    rows += [
         (_("of it shared memory"), (f"{gib(value(candidate, 'host_shared_memory_bytes') or 0)} GiB", "")),
         (_("Page cache that helps"), (f"{gib(value(candidate, 'host_page_cache_bytes') or 0)} GiB", "")),
         (
@@ -648,35 +628,46 @@ def _host_block(candidate: Candidate) -> Block:
                 significant(loader) if loader else _("unknown"),
             ),
         ),
-        (_("Storage, read"), (_rate(candidate, "storage_read_bytes_per_s"), "")),
-        (_("Storage, checkpoints written"), (_rate(candidate, "checkpoint_write_bytes_per_s"), "")),
+        (
+            _("Storage, read"),
+            (rate(value(candidate, "storage_read_bytes_per_s")), rate(storage_read(candidate))),
+        ),
+        (
+            _("Storage, checkpoints written"),
+            (rate(value(candidate, "checkpoint_write_bytes_per_s")), rate(storage_read(candidate))),
+        ),
+        (_("Local disks"), ("", local_disk(candidate))),
     ]
     if candidate.machines > 1:
+        offered = network_per_gpu(candidate)
+        assumed = value(candidate, "fabric_offered_bytes_per_s")
+        text = rate(offered) if offered else _("%(rate)s assumed") % {"rate": rate(assumed)}
         rows.append(
-            (
-                _("Network between machines, each GPU"),
-                (_rate(candidate, "fabric_bytes_per_s"), _rate(candidate, "fabric_offered_bytes_per_s")),
-            )
+            (_("Network between machines, each GPU"), (rate(value(candidate, "fabric_bytes_per_s")), text))
         )
     return Block(
         title=_("Host, storage, network"),
         heads=(_("needed"), _("this offer")),
         rows=tuple(rows),
-        note=_("What the offer's network gives is assumed by generation unless it was typed."),
+        note=_(
+            "What the offer has is what its provider says of this size; where it says nothing the network is assumed."
+        ),
     )
 
 
-def _known(found: float | None, form: str) -> str:
-    return form.format(found) if found else _("unknown")
-
-
 def cautions(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, ...]:
-    found = []
-    offer, ram = candidate.offer, value(candidate, "host_ram_bytes")
-    if ram and offer.ram_bytes and offer.ram_bytes < ram:
+    found = list(host_cautions(candidate))
+    offered, sent = network_per_gpu(candidate), value(candidate, "fabric_bytes_per_s")
+    if candidate.machines > 1 and offered is not None and sent is not None and sent > offered:
         found.append(
-            _("This offer has %(has)s GiB of host memory; loading data and weights needs %(needs)s GiB.")
-            % {"has": f"{offer.ram_bytes / GIB:,.0f}", "needs": gib(ram)}
+            _("The run sends %(sent)s a GPU between machines; this offer's network carries %(offered)s.")
+            % {"sent": rate(sent), "offered": rate(offered)}
+        )
+    reads, lets = value(candidate, "storage_read_bytes_per_s"), storage_read(candidate)
+    if reads is not None and lets is not None and reads > lets:
+        found.append(
+            _("The run reads %(reads)s; this machine lets %(lets)s through to network storage.")
+            % {"reads": rate(reads), "lets": rate(lets)}
         )
     wait = value(candidate, "data_wait_fraction") or 0.0
     if wait > 0:

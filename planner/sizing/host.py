@@ -5,14 +5,35 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from planner.sizing.quantities import Frozen
+from planner.sizing.quantities import Assumption, Frozen
 
 OS_BYTES = 4 * 10**9
 RAM_HEADROOM_FRACTION = 0.2
 PREFETCHED_BATCHES = 2
 """A PyTorch worker prepares two batches ahead (prefetch_factor, PyTorch data-loading tutorial); they lie in shared
 memory."""
-CORES_PER_GPU_SERVING = 2
+ENGINE_CORES_PER_GPU = Assumption(
+    name="engine_cores_per_gpu", value=1.0, unit="1", source="assumed: each GPU of a replica has a process that "
+    "launches its kernels and waits for them", low=1.0, high=2.0,
+)  # fmt: skip
+ENGINE_CORES_PER_REPLICA = Assumption(
+    name="engine_cores_per_replica", value=1.0, unit="1", source="assumed: a replica's scheduler and its API server "
+    "share a core between them at low load", low=1.0, high=2.0,
+)  # fmt: skip
+TOKENISED_PER_CORE_S = Assumption(
+    name="tokenised_per_core_s", value=200_000, unit="token/s", source="assumed: a byte-pair tokenizer written in "
+    "Rust, one thread", low=50_000, high=1_000_000,
+)  # fmt: skip
+STREAMED_PER_CORE_S = Assumption(
+    name="streamed_per_core_s", value=10_000, unit="token/s", source="assumed: detokenising a token and sending it "
+    "as an event of its own", low=3_000, high=30_000,
+)  # fmt: skip
+REQUEST_CORE_S = Assumption(
+    name="request_core_s", value=0.003, unit="s", source="assumed: accepting, checking and logging a request",
+    low=0.001, high=0.01,
+)  # fmt: skip
+REPLICA_BYTES = 6 * 10**9
+"""Python, CUDA libraries and pinned buffers of one engine process."""
 Stage = Literal["read", "decode", "transform", "collate", "copy"]
 
 
@@ -126,3 +147,30 @@ def host_need(
         system_bytes=OS_BYTES,
         headroom_bytes=round(plain * RAM_HEADROOM_FRACTION),
     )
+
+
+SERVING_ASSUMPTIONS = (
+    ENGINE_CORES_PER_GPU, ENGINE_CORES_PER_REPLICA, TOKENISED_PER_CORE_S, STREAMED_PER_CORE_S, REQUEST_CORE_S,
+)  # fmt: skip
+
+
+def serving_need(
+    *, gpus: int, replicas: int, requests_per_s: float, input_tokens_per_s: float, output_tokens_per_s: float,
+    weights_bytes: float, offloaded_bytes: float = 0.0,
+) -> HostNeed:  # fmt: skip
+    """What the host of one machine needs to serve: a core for each GPU and replica, and what requests cost.
+
+    cores = GPUs + replicas + input ÷ tokenised a core + output ÷ streamed a core + requests × seconds each.
+    Memory: one copy of the weights while they load, the engines, what was moved to the host, a system, a fifth more.
+    """
+    cores = (
+        gpus * float(ENGINE_CORES_PER_GPU.value)
+        + replicas * float(ENGINE_CORES_PER_REPLICA.value)
+        + input_tokens_per_s / float(TOKENISED_PER_CORE_S.value)
+        + output_tokens_per_s / float(STREAMED_PER_CORE_S.value)
+        + requests_per_s * float(REQUEST_CORE_S.value)
+    )
+    return host_need(
+        cores=cores, weights_bytes=weights_bytes, workers=gpus, worker_bytes=REPLICA_BYTES, batch_bytes=0.0,
+        offloaded_bytes=offloaded_bytes, dataset_bytes=weights_bytes,
+    )  # fmt: skip

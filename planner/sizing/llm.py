@@ -7,19 +7,20 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, ClassVar
 
-from planner.sizing import bill, fewer, llm_derivations, memory, memory_derivations, offload, support
+from planner.sizing import bill, fewer, host, llm_derivations, memory, memory_derivations, offload, support
 from planner.sizing.architecture import Architecture, active_parameter_count, parameter_count
 from planner.sizing.bill import Run
 from planner.sizing.constants import Constants
-from planner.sizing.devices import Machine
+from planner.sizing.devices import Layout, Machine
 from planner.sizing.formats import FORMATS
 from planner.sizing.memory import Need
 from planner.sizing.placing import Placement, place
-from planner.sizing.quantities import Assumption, Derivation
-from planner.sizing.results import BatchRun, Bill, Candidate, MemorySplit, PerMillionTokens, Speed
+from planner.sizing.quantities import GIB, Assumption, Derivation
+from planner.sizing.results import BatchRun, Bill, Candidate, Figure, MemorySplit, PerMillionTokens, Speed
 from planner.sizing.runtime import Runtime
 from planner.sizing.setting import WITHOUT_EFFECT, Change, Outcome, Refusal, Setting, Spared
 from planner.sizing.speculation import draft_of
+from planner.sizing.weights import footprint
 from planner.sizing.workload import BatchWorkload, ServingWorkload
 
 SECONDS_PER_HOUR = 3600
@@ -98,6 +99,7 @@ class LlmSetting(Setting[Placement]):
             batch=_batch(self, placed, monthly),
             per_million_tokens=per_million_tokens(self, placed, monthly),
             requests_per_replica_maximum=int(placed.point.batch_cap),
+            figures=host_figures(self, placed),
         )
 
     def warnings(self) -> tuple[str, ...]:
@@ -211,6 +213,7 @@ class LlmSetting(Setting[Placement]):
         listed.append(
             Assumption(name="bits_per_weight", value=weights.linear_bits, unit="bit", source=weights.source)
         )
+        listed += host.SERVING_ASSUMPTIONS
         if isinstance(workload, BatchWorkload):
             listed.append(NO_START_UP)
         elif workload.request_rate_per_s is not None:
@@ -221,6 +224,35 @@ class LlmSetting(Setting[Placement]):
                 )
             )
         return listed
+
+
+WEIGHTS_KEPT = 2
+"""Versions of the weights on disk: the one that serves, and the one to roll back to or to switch over to."""
+
+
+def host_figures(setting: LlmSetting, placed: Placement) -> dict[str, Figure]:
+    """What the host and the disks of one machine need at peak load."""
+    workload = setting.workload
+    machines = max(1, placed.machines)
+    point = placed.full if isinstance(workload, BatchWorkload) else placed.peak
+    requests = (point.request_rate_per_s or 0.0) * placed.replicas / machines
+    weights_bytes = footprint(setting.arch, workload.weights_format, Layout()).total_bytes
+    replicas = max(1, placed.replicas // machines)
+    need = host.serving_need(
+        gpus=placed.layout.device_count * replicas, replicas=replicas, requests_per_s=requests,
+        input_tokens_per_s=requests * workload.input_tokens.typical,
+        output_tokens_per_s=point.output_tokens_per_s.value * placed.replicas / machines,
+        weights_bytes=weights_bytes,
+        offloaded_bytes=getattr(placed.planned, "host_bytes", 0) * replicas + workload.kv_offload_gib * GIB,
+    )  # fmt: skip
+    found = {
+        "host_ram_bytes": Figure(value=need.ram_bytes, unit="byte"),
+        "weights_file_bytes": Figure(value=weights_bytes, unit="byte"),
+        "storage_needed_bytes": Figure(value=WEIGHTS_KEPT * weights_bytes, unit="byte"),
+    }
+    if need.cores is not None:
+        found["host_cores"] = Figure(value=need.cores, unit="1")
+    return found
 
 
 def not_as_stored(arch: Architecture, weights_format: str) -> bool:

@@ -61,6 +61,28 @@ class QuoteFacts(Frozen):
     answered_on: date | None = None
 
 
+class HostFacts(Frozen):
+    """What a source says of the host of one machine size; None where it says nothing, which is not none."""
+
+    cpu: str | None = None
+    clock_ghz: float | None = None
+    disk_bytes: int | None = None
+    """Local disks together."""
+    disk_kind: str | None = None
+    storage_bytes_per_s: float | None = None
+    """Towards network storage, sustained, whatever the volumes would give."""
+    storage_burst_bytes_per_s: float | None = None
+    storage_iops: int | None = None
+    network: str | None = None
+    """As the provider writes it."""
+    network_is_ceiling: bool = False
+    """"Up to" so much: reached for a part of the day."""
+    network_bytes_per_s: float | None = None
+    """Of the whole machine."""
+    fabric: str | None = None
+    source: str | None = None
+
+
 class OfferFacts(Frozen):
     """One rentable machine with its price, as it was read."""
 
@@ -97,6 +119,8 @@ class OfferFacts(Frozen):
     licence: str | None = None
     tax_included: bool | None = None
     """None where the source does not say."""
+    host: HostFacts | None = None
+    """None where no source describes this size."""
     quote: QuoteFacts | None = None
     """Of a team's private offer; None for public ones."""
 

@@ -62,11 +62,11 @@ def test_building_takes_as_many_queries_for_many_offers_as_for_few(
     at: datetime, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     make_small_catalog()
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         market.current(at)
     for number in range(20):
         make_offer("L4", "0.8", sku=f"l4-{number}", provider=f"p{number}")
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         assert len(market.current(at)) == 24
 
 

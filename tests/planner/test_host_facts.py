@@ -1,0 +1,108 @@
+"""What is known of hosts, and how it stands beside what the work needs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from html import unescape
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from catalog.models.machines import MachineType
+from planner import services
+from planner.host_facts import hosts, network_bytes_per_s
+from planner.kinds.host_block import disk_cautions, host_cautions, serving_block
+from planner.sizing.training.workload import PretrainingWorkload
+from planner.sizing.workload import ServingWorkload
+from tests.planner.factories import make_offer, make_small_catalog
+
+pytestmark = pytest.mark.django_db
+
+
+def describe(sku: str, provider: str = "known", **facts: object) -> None:
+    MachineType.objects.create(provider_id=provider, sku=sku, kind="gpu", **facts)
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [("3200 Gigabit", 400e9), ("4x 100 Gigabit", 50e9), ("Up to 10 Gigabit", 1.25e9), ("100 Gbps", 12.5e9),
+     ("High", None),
+     ("", None)],
+)  # fmt: skip
+def test_networks_as_providers_write_them(text: str, rate: float | None) -> None:
+    assert network_bytes_per_s(text) == rate
+
+
+def test_facts_of_a_size_are_found_by_provider_and_name() -> None:
+    make_small_catalog(timezone.now())
+    describe(
+        "box-8",
+        network="Up to 25 Gigabit",
+        clock_ghz=Decimal("3.1"),
+        storage_bytes_per_s_baseline=2_000_000_000,
+    )
+    found = hosts()[("known", "box-8")]
+    assert (found.network_bytes_per_s, found.network_is_ceiling, found.clock_ghz) == (3.125e9, True, 3.1)
+    assert found.storage_bytes_per_s == 2e9
+    assert found.disk_bytes is None
+
+
+def test_a_serving_candidate_says_what_its_host_must_do(client: Client) -> None:
+    make_small_catalog(timezone.now())
+    (best, *_rest) = services.compare(ServingWorkload(), at=timezone.now()).candidates
+    block = serving_block(best)
+    assert block is not None
+    labels = dict(block.rows)
+    assert "1 GB/s" in str(labels["Loading the weights takes"][1])
+    assert best.figures["host_cores"].value >= 2
+    assert best.figures["weights_file_bytes"].value == pytest.approx(16.06e9, rel=0.01)
+    page = unescape(client.get(f"/workbench/candidate/{best.offer.offer_id}/").content.decode())
+    assert "Host and storage of one machine" in page
+
+
+def test_known_storage_decides_how_long_weights_load() -> None:
+    at = timezone.now()
+    make_small_catalog(at)
+    offer = make_offer("H200-SXM", "3.80", at=at)
+    describe(offer.sku, offer.provider_id, storage_bytes_per_s_baseline=4_000_000_000)
+    found = next(
+        c for c in services.compare(ServingWorkload(), at=at).candidates if c.offer.offer_id == offer.pk
+    )
+    block = serving_block(found)
+    assert block is not None
+    cells = dict(block.rows)["Loading the weights takes"]
+    assert cells == ("4.02 s", "at this rate")
+
+
+def test_an_offer_with_too_small_a_host_is_told_of() -> None:
+    at = timezone.now()
+    make_small_catalog(at)
+    best = services.compare(ServingWorkload(), at=at).candidates[0]
+    small = best.model_copy(
+        update={"offer": best.offer.model_copy(update={"ram_bytes": 8 * 2**30, "vcpu": 1.0})}
+    )
+    told = host_cautions(small)
+    assert len(told) == 2
+    assert "8 GiB of host memory" in told[0]
+    assert "1 virtual cores" in told[1]
+
+
+def test_weights_that_are_larger_than_what_is_kept_are_told_of() -> None:
+    at = timezone.now()
+    make_small_catalog(at)
+    best = services.compare(ServingWorkload(), at=at).candidates[0]
+    assert disk_cautions(best, {"storage_gb": 10})
+    assert not disk_cautions(best, {"storage_gb": 100})
+
+
+def test_a_runs_demand_stands_beside_the_network_of_the_offer(at: datetime) -> None:
+    make_small_catalog(at)
+    offer = make_offer("H100-SXM5", "19.92", provider="large", count=8, region="", at=at)
+    describe(offer.sku, "large", network="400 Gigabit", fabric="EFA")
+    workload = PretrainingWorkload(parameters_billion=7, tokens_billion=140, deadline_hours=200)
+    found = next(c for c in services.compare(workload, at=at).candidates if c.offer.offer_id == offer.pk)
+    assert found.machines > 1
+    assert found.offer.host is not None
+    assert found.offer.host.network_bytes_per_s == 50e9
