@@ -171,7 +171,8 @@ class CandidateView:
 
     @property
     def derivations(self) -> tuple[DerivationView, ...]:
-        return tuple(derivation(key, made) for key, made in self.it.derivations.items())
+        settable = self.kind.settable
+        return tuple(derivation(key, made, settable) for key, made in self.it.derivations.items())
 
     @property
     def tier(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from planner import assumption_words, evidence_words, wording
@@ -25,17 +26,29 @@ class NearbyView:
 
 
 @dataclass(frozen=True)
+class TermView:
+    symbol: str
+    value: str
+    unit: str
+    source: str
+    gloss: str
+    """What the symbol stands for, in words."""
+    settable: bool = False
+    """An assumption that the reader may set."""
+
+
+@dataclass(frozen=True)
 class DerivationView:
     key: str
     title: str
     formula: str
     result: str
-    terms: tuple[tuple[str, str, str, str], ...]
-    """Symbol, value, unit, source."""
+    terms: tuple[TermView, ...]
     nearby: NearbyView | None = None
 
 
-def derivation(key: str, made: Derivation) -> DerivationView:
+def derivation(key: str, made: Derivation, settable: Collection[str] = ()) -> DerivationView:
+    """``settable`` names the assumptions that the reader may set."""
     formula = made.formula
     for plain, shown in FORMULA_SIGNS:
         formula = formula.replace(plain, shown)
@@ -44,9 +57,26 @@ def derivation(key: str, made: Derivation) -> DerivationView:
         title=wording.figure(key if key in wording.FIGURES else made.figure),
         formula=formula,
         result=_measured(made.value, made.unit),
-        terms=tuple((term.symbol, exact(term.value), term.unit, term.source or "") for term in made.terms),
+        terms=tuple(
+            TermView(
+                symbol=term.symbol,
+                value=exact(term.value),
+                unit=term.unit,
+                source=term.source or "",
+                gloss=_gloss(term.symbol),
+                settable=term.symbol in settable,
+            )
+            for term in made.terms
+        ),
         nearby=_nearby(made.near) if made.near else None,
     )
+
+
+def _gloss(symbol: str) -> str:
+    """An assumption or another figure by its name; empty where the symbol is its own word."""
+    if symbol in assumption_words.ASSUMPTIONS:
+        return assumption_words.assumption(symbol)
+    return wording.figure(symbol) if symbol in wording.FIGURES else ""
 
 
 def _nearby(near: Near) -> NearbyView:

@@ -232,6 +232,29 @@ class HiddenField(WordField):
         super().__init__(widget=forms.HiddenInput(), template="planner/_hidden.html", **options)
 
 
+class AssumedField(SheetField):
+    """Assumptions that are set by hand: ``name:number`` with commas, carried along in the link."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(widget=forms.HiddenInput(), template="planner/_hidden.html", **options)
+
+    def clean(self, value: Any) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for part in names_of([value or ""]):
+            name, _colon, number = part.partition(":")
+            text = plain_digits(number).strip()
+            if not _NUMBER.fullmatch(text) or len(part) > NUMBER_LENGTH_MAXIMUM * 2:
+                raise ValidationError(
+                    _(
+                        "“%(text)s” is not read as a number: write digits, with a point before decimals (1.5)."
+                    ),
+                    code="not_a_number",
+                    params={"text": number[:60]},
+                )
+            found[name.strip()] = float(text)
+        return found
+
+
 class ChoiceField(SheetField):
     """One of a few values, in a list or, where there are very few, as radio buttons."""
 

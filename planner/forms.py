@@ -87,6 +87,7 @@ class WorkbenchForm(forms.Form):
             given.setdefault(_method_key(kind), name)
         if name in kinds.BY_NAME:
             given["kind"] = kind.key
+        _merge_assumed(given)
         data: MultiValueDict[str, str] = MultiValueDict()
         fields = {"kind": _chooser(), **kind.fields, **VIEW_FIELDS}
         for name, field in fields.items():
@@ -220,7 +221,7 @@ class WorkbenchForm(forms.Form):
         for name, field in self.fields.items():
             path = field.path  # type: ignore[attr-defined]
             value = cleaned.get(name)
-            if not path or value is None or value in ("", ()):
+            if not path or value is None or value in ("", (), {}):
                 continue
             if name == "weights" and value == AS_STORED:
                 if self.stored in (None, stored_format.SIXTEEN_BITS):
@@ -349,6 +350,19 @@ class WorkbenchForm(forms.Form):
         """Whether any of these fields differs from its default: a folded group with news stands open."""
         changed = {name for name, _key_, default, text in self.state if text != default}
         return any(name in changed or name in self.errors for name in names)
+
+
+ASSUME = "assume"
+
+
+def _merge_assumed(given: QueryDict) -> None:
+    """``assume-NAME=VALUE``, as a single field sends it, into the list of the link; an empty value takes it out."""
+    changed = {key.removeprefix(f"{ASSUME}-"): given[key] for key in given if key.startswith(f"{ASSUME}-")}
+    if not changed:
+        return
+    told = dict(part.partition(":")[::2] for part in names_of([given.get(ASSUME, "")]))
+    told |= {name: str(value).strip().replace(",", "") for name, value in changed.items()}
+    given[ASSUME] = ",".join(f"{name}:{value}" for name, value in told.items() if value)
 
 
 def _average_below(peak: str, average: str) -> str:

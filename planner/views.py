@@ -184,6 +184,7 @@ def _context(form: WorkbenchForm, answer: dict[str, Any] | None, at: datetime) -
         "address": _address(query),
         "priced_at": at.isoformat(),
         "at": at,
+        "without_assumed": form.query_string(assume=None, without=("page",)),
         "without_config": form.query_string(config=None, without=("page",)),
         "refused_count": len(form.errors),
         "pasted_name": architectures.pasted_name(form.pasted) if form.pasted else "",

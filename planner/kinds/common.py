@@ -113,6 +113,7 @@ MONTHLY = Cost(
     _("Per month, whole deployment"),
     lambda candidate: candidate.monthly.total,
     axis_label=_("Monthly total"),
+    derivation="monthly_total",
 )
 
 

@@ -68,6 +68,8 @@ class Measure:
     axis_scale: float = 1.0
     """Units of charts per unit of the estimate, where they differ."""
     lower_is_better: bool = True
+    derivation: str = ""
+    """Name of the derivation that the figure opens."""
 
     def figure(self, candidate: Candidate) -> Figure | None:
         estimate = self.of(candidate)
@@ -103,6 +105,7 @@ class Cost:
     of: Callable[[Candidate], Decimal | None]
     decimals: int | None = None
     axis_label: Text = ""
+    derivation: str = ""
 
     def text(self, candidate: Candidate) -> str | None:
         amount = self.of(candidate)
@@ -226,6 +229,8 @@ class Kind:
     variants: tuple[Variant, ...] = ()
     """Variants of the workload to be looked at beside it."""
     examples: tuple[Example, ...] = ()
+    settable: frozenset[str] = frozenset()
+    """Assumptions of the method that a user may set, by the names they have in formulas (the field ``assume``)."""
     can_restart: bool = False
     """Whether the work can be taken up again after an interruption, so that machines that vanish may serve it."""
     missing: Callable[[Candidate], str] = unknown

@@ -40,6 +40,7 @@ OUTPUT = Measure(
     "tokens/s",
     lambda candidate: candidate.batch.output_tokens_per_s if candidate.batch else None,
     lower_is_better=False,
+    derivation="output_tokens_per_s",
 )
 
 
@@ -62,7 +63,8 @@ def blocks(candidate: Candidate) -> tuple[Block, ...]:
     if candidate.speed is None:
         return ()
     host = host_block.serving_block(candidate)
-    return (speed_block(candidate.speed, candidate.limit, with_ttft=False), *((host,) if host else ()))
+    shown = speed_block(candidate.speed, candidate.limit, with_ttft=False)
+    return (shown, *llm_shared.use_blocks(candidate), *((host,) if host else ()))
 
 
 def cautions(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, ...]:
@@ -112,6 +114,7 @@ BATCH = Kind(
         **common.CURRENCY,
         **common.KEPT,
         **llm_shared.OPTIONS,
+        **llm_shared.ASSUMED,
     },
     groups=(
         llm_shared.WHAT_RUNS,
@@ -153,6 +156,7 @@ BATCH = Kind(
     memory_facts=llm_shared.memory_facts,
     blocks=blocks,
     cautions=cautions,
+    settable=llm_shared.SETTABLE,
     notes=llm_shared.format_notes,
     model_line=llm_shared.model_line,
     examples=(

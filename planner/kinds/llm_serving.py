@@ -35,6 +35,7 @@ TPOT = Measure(
     _peak("tpot_s"),
     gloss=gettext_lazy("Time from the first to the last token, divided by the tokens after the first"),
     target=("targets", "tpot_s"),
+    derivation="tpot_s",
     axis_unit="ms",
     axis_scale=1000,
 )
@@ -46,6 +47,7 @@ TTFT = Measure(
     _peak("ttft_s"),
     gloss=gettext_lazy("Time to first token"),
     target=("targets", "ttft_s"),
+    derivation="ttft_s",
 )
 
 
@@ -70,7 +72,8 @@ def blocks(candidate: Candidate) -> tuple[Block, ...]:
     if candidate.speed is None:
         return ()
     host = host_block.serving_block(candidate)
-    return (speed_block(candidate.speed, candidate.limit), *((host,) if host else ()))
+    shown = speed_block(candidate.speed, candidate.limit)
+    return (shown, *llm_shared.use_blocks(candidate), *((host,) if host else ()))
 
 
 def cautions(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, ...]:
@@ -191,6 +194,7 @@ SERVING = Kind(
         **common.CURRENCY,
         **common.KEPT,
         **llm_shared.OPTIONS,
+        **llm_shared.ASSUMED,
     },
     groups=(
         llm_shared.WHAT_RUNS,
@@ -245,6 +249,7 @@ SERVING = Kind(
     memory_note=llm_shared.memory_note,
     memory_facts=llm_shared.memory_facts,
     blocks=blocks,
+    settable=llm_shared.SETTABLE,
     cautions=cautions,
     notes=notes,
     model_line=llm_shared.model_line,

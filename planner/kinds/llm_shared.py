@@ -10,12 +10,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from planner import architectures, runtimes, speed_constants, stored_format, wording
-from planner.fields import ChoiceField, HiddenField, NumberField, SheetField, WordField
+from planner.fields import AssumedField, ChoiceField, HiddenField, NumberField, SheetField, WordField
 from planner.figures import gib, significant
-from planner.kinds.frame import Cost, Fold, Group, Row, Variant, put, scaled
+from planner.kinds.frame import Block, Cost, Fold, Group, Row, Variant, put, scaled
 from planner.options import KV, RUNTIMES, WEIGHTS
 from planner.sizing.architecture import ModelError
-from planner.sizing.llm import LlmSetting
+from planner.sizing.constants import NAMES
+from planner.sizing.llm import LlmSetting, with_assumed
 from planner.sizing.offers import Market
 from planner.sizing.results import Candidate, Comparison
 from planner.sizing.workload import BatchWorkload, ServingWorkload
@@ -158,6 +159,11 @@ OPTIONS: dict[str, SheetField] = {
     ),
 }
 
+ASSUMED: dict[str, SheetField] = {
+    "assume": AssumedField(label=gettext_lazy("Assumptions set by hand"), path=("assumed",)),
+}
+SETTABLE = frozenset(NAMES)
+
 WHAT_RUNS = Group(
     gettext_lazy("What runs"),
     (
@@ -180,6 +186,7 @@ PER_MILLION = Cost(
     gettext_lazy("Per 1M tokens, input and output, average load"),
     lambda candidate: candidate.per_million_tokens.all,
     decimals=4,
+    derivation="per_million_tokens",
 )
 FORMAT_VARIANTS = (
     Variant("bf16", gettext_lazy("weights in BF16"), put(weights="bf16")),
@@ -201,7 +208,7 @@ def setting(workload: ServingWorkload | BatchWorkload, at: datetime, market: Mar
         workload=workload,
         arch=architectures.resolve(workload.model),
         runtime=runtimes.resolve(workload.runtime.name, workload.runtime.version),
-        constants=speed_constants.constants(),
+        constants=with_assumed(speed_constants.constants(), workload.assumed),
         market=market,
         at=at,
     )
@@ -235,6 +242,36 @@ def memory_facts(candidate: Candidate) -> tuple[tuple[str, str], ...]:
         (_("The engine sees"), f"{gib(split.device_bytes)} GiB"),
         (_("KV cache per token, this GPU"), f"{split.kv_bytes_per_token:,} B"),
         (_("Tokens that fit, this replica"), f"{split.kv_room_tokens:,}"),
+    )
+
+
+def use_blocks(candidate: Candidate) -> tuple[Block, ...]:
+    """How far memory, bandwidth, compute and link of the replica are used at peak; only where it was derived."""
+    made = candidate.derivations
+    if (
+        not {"step_s", "memory_s", "compute_s", "link_s", "overhead_s"} <= made.keys()
+        or not made["step_s"].value
+    ):
+        return ()
+    step = made["step_s"].value
+
+    def share(of: float, whole: float) -> str:
+        return f"{of / whole * 100:,.0f} %" if whole else "–"
+
+    split = candidate.split
+    return (
+        Block(
+            title=_("How far it is used at peak"),
+            heads=(_("used"),),
+            rows=(
+                (_("Memory"), (share(split.needed_bytes, split.usable_bytes),)),
+                (_("Memory bandwidth, of each step"), (share(made["memory_s"].value, step),)),
+                (_("Matrix units, of each step"), (share(made["compute_s"].value, step),)),
+                (_("GPU link, of each step"), (share(made["link_s"].value, step),)),
+                (_("Launching, of each step"), (share(made["overhead_s"].value, step),)),
+            ),
+            note=_("Reading and computing overlap, so their shares may add up to more than the whole."),
+        ),
     )
 
 

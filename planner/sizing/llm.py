@@ -195,7 +195,10 @@ class LlmSetting(Setting[Placement]):
         device = first.machine.device if first else None
         listed = list(memory_derivations.assumptions(self.runtime, device, Need.of(workload)))
         if first is not None:
-            listed += self.constants.assumptions(first.point.classes)
+            listed += [
+                item.model_copy(update={"user_set": item.name in workload.assumed})
+                for item in self.constants.assumptions(first.point.classes)
+            ]
             listed += offload.assumptions(first.machine, workload.offload)
         draft = draft_of(workload.runtime.options)
         if draft is not None:
@@ -224,6 +227,24 @@ class LlmSetting(Setting[Placement]):
                 )
             )
         return listed
+
+
+def with_assumed(constants: Constants, assumed: Mapping[str, float]) -> Constants:
+    """The constants with those that the user sets, the same for every class of point."""
+    if not assumed:
+        return constants
+    told = ", ".join(f"{name} {value:g}" for name, value in sorted(assumed.items()))
+    return Constants(
+        version=f"{constants.version} with {told}",
+        origin=constants.origin,
+        constants=tuple(
+            item.model_copy(update={"base": assumed[item.name], "by": {}, "origin": "set by the user"})
+            if item.name in assumed
+            else item
+            for item in constants.constants
+        ),
+        spreads=constants.spreads,
+    )
 
 
 WEIGHTS_KEPT = 2

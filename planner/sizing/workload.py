@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, Strict, model_validator
+from pydantic import Field, Strict, field_validator, model_validator
 
+from planner.sizing.constants import MAXIMUM, NAMES
 from planner.sizing.quantities import Frozen
 
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
@@ -170,8 +171,20 @@ class LlmWorkload(CommonWorkload):
     input_tokens: InputTokens = InputTokens()
     output_tokens: OutputTokens = OutputTokens()
     prefix_hit_fraction: Annotated[Number, Field(ge=0, lt=1)] = 0.0
+    assumed: Annotated[dict[str, Annotated[Number, Field(gt=0, le=1e15)]], Field(max_length=40)] = {}
+    """Constants of the speed model that the user sets, by name, in the place of the fitted ones."""
     kv_offload_gib: Annotated[Number, Field(ge=0, le=1e6)] = 0
     offload: Offload = Offload()
+
+    @field_validator("assumed")
+    @classmethod
+    def _known_constants(cls, assumed: dict[str, float]) -> dict[str, float]:
+        for name, value in assumed.items():
+            if name not in NAMES:
+                raise ValueError(f"no assumption of the speed model is called {name[:60]}")
+            if value > MAXIMUM.get(name, float("inf")):
+                raise ValueError(f"{name} is at most {MAXIMUM[name]:g}")
+        return assumed
 
     @model_validator(mode="after")
     def _typical_within_maximum(self) -> Self:

@@ -14,7 +14,7 @@ from django.test import Client
 
 from planner import documents, kinds, services
 from planner.explore.subjects import SUBJECTS
-from planner.fields import HiddenField, SheetField
+from planner.fields import SheetField
 from planner.form_layout import BoundFold, BoundRow
 from planner.forms import WorkbenchForm
 from planner.kinds.frame import Kind
@@ -66,7 +66,7 @@ def test_every_field_is_drawn_once(kind: Kind) -> None:
             rows = part.rows if isinstance(part, BoundFold) else (part,)
             assert all(isinstance(row, BoundRow) for row in rows)
             drawn += [field.name for row in rows for field in row.fields]
-    hidden = [name for name, field in kind.fields.items() if isinstance(field, HiddenField)]
+    hidden = [name for name, field in kind.fields.items() if field.widget.is_hidden]
     assert sorted(drawn + hidden) == sorted(kind.fields)
 
 
