@@ -28,6 +28,7 @@ from catalog.models import (
     Region,
 )
 from catalog.runs import is_alive
+from catalog.services import is_set_up
 from catalog.sheets import Fact, number, scaled
 from catalog.sources import Source
 
@@ -258,6 +259,7 @@ def _source_row(
         state = "failed"
     return {
         "source": source,
+        "set_up": is_set_up(source.name),
         "state": state,
         "running": running,
         "last": None if last is None else run_row(last, at),

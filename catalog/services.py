@@ -25,6 +25,7 @@ __all__ = [
     "SeedReport",
     "UnknownSource",
     "decide",
+    "is_set_up",
     "load_seeds",
     "refresh",
     "refresh_is_running",
@@ -111,6 +112,12 @@ def decide(run: Refresh, action: str, user: User, at: datetime) -> Refresh:
         return held
 
 
+def is_set_up(name: str) -> bool:
+    """Whether an operator gave what the source asks for."""
+    credentials = getattr(settings, "SOURCE_CREDENTIALS", {}).get(name, {})
+    return all(credentials.get(what) for what in _source(name).needs)
+
+
 def _source(name: str) -> Source:
     try:
         return SOURCES[name]
@@ -119,6 +126,8 @@ def _source(name: str) -> Source:
 
 
 def _fetch(source: Source, run: Refresh, client: httpx2.Client, limits: Limits, now: runs.Clock) -> None:
+    if not is_set_up(source.name):
+        raise SourceFailure("not_set_up", ", ".join(source.needs))
     base_url = settings.SOURCE_BASE_URLS.get(source.name) or source.default_base_url
     credentials = getattr(settings, "SOURCE_CREDENTIALS", {}).get(source.name, {})
     for page in source.fetch(client, base_url, credentials, limits):

@@ -443,8 +443,21 @@ SOURCE_BASE_URLS = {
 }
 # What a source needs beside its address; a source whose key is not set is not asked.
 SOURCE_CREDENTIALS = {
-    "aws": {"regions": os.environ.get("AWS_PRICE_REGIONS", "")},
-    "gpuhunt": {"providers": os.environ.get("GPUHUNT_PROVIDERS", "")},
+    source: {what: os.environ.get(variable, "") for what, variable in variables.items()}
+    for source, variables in {
+        "aws": {"regions": "AWS_PRICE_REGIONS"},
+        "aws_spot": {
+            "access_key_id": "AWS_SPOT_ACCESS_KEY_ID",
+            "secret_access_key": "AWS_SPOT_SECRET_ACCESS_KEY",
+            "regions": "AWS_PRICE_REGIONS",
+        },
+        "digitalocean": {"token": "DIGITALOCEAN_TOKEN"},
+        "gcp": {"api_key": "GCP_API_KEY"},
+        "gpuhunt": {"providers": "GPUHUNT_PROVIDERS"},
+        "hyperstack": {"api_key": "HYPERSTACK_API_KEY"},
+        "lambda": {"api_key": "LAMBDA_API_KEY"},
+        "verda": {"client_id": "VERDA_CLIENT_ID", "client_secret": "VERDA_CLIENT_SECRET"},
+    }.items()
 }
 HUB_ENABLED = ENVIRONMENT.hub_enabled
 HUB_ENDPOINT = ENVIRONMENT.hub_endpoint

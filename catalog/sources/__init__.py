@@ -8,7 +8,22 @@ from datetime import date
 
 import httpx2
 
-from catalog.sources import aws, azure, ecb, gpuhunt, oci, runpod, vast, vultr
+from catalog.sources import (
+    aws,
+    aws_spot,
+    azure,
+    digitalocean,
+    ecb,
+    gcp,
+    gpuhunt,
+    hyperstack,
+    lambda_cloud,
+    oci,
+    runpod,
+    vast,
+    verda,
+    vultr,
+)
 from catalog.sources.fetching import Limits
 from catalog.sources.quotes import Page, Quote, Rate, Refused
 
@@ -60,5 +75,18 @@ SOURCES: dict[str, Source] = {
         _of("vast", vast, own_names=True, fall_maximum=0.4),
         _of("gpuhunt", gpuhunt, providers=tuple(gpuhunt.PROVIDERS.values())),
         _of("ecb", ecb),
+        _of("gcp", gcp, needs=("api_key",)),
+        _of("lambda", lambda_cloud, needs=("api_key",), own_names=True),
+        _of("digitalocean", digitalocean, needs=("token",), own_names=True),
+        _of("verda", verda, needs=("client_id", "client_secret"), own_names=True),
+        _of("hyperstack", hyperstack, needs=("api_key",), own_names=True),
+        # Zones come and go from one hour to the next.
+        _of(
+            "aws_spot",
+            aws_spot,
+            needs=("access_key_id", "secret_access_key"),
+            by_region=True,
+            fall_maximum=0.4,
+        ),
     )
 }

@@ -106,7 +106,7 @@ def _quote(row: dict[str, str | None], on: date) -> Quote | Refused:
         return amount
     return Quote(
         sku=sku[:120], region=region[:60], tier="on_demand", amount=amount, currency=currency,
-        effective_from=begins, **_machine(sku, cell("vCPU"), cell("Memory")),
+        effective_from=begins, **machine(sku, cell("vCPU"), cell("Memory")),
     )  # fmt: skip
 
 
@@ -154,7 +154,7 @@ def _gpu_sizes() -> dict[str, dict[str, Any]]:
     return found
 
 
-def _machine(sku: str, vcpu: str, memory: str) -> dict[str, Any]:
+def machine(sku: str, vcpu: str, memory: str) -> dict[str, Any]:
     facts: dict[str, Any] = {"vcpu": _number(vcpu), "ram_gib": _number(memory.removesuffix(" GiB"))}
     if sku in _gpu_sizes():
         return facts | _gpu_sizes()[sku]

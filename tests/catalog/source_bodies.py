@@ -172,8 +172,118 @@ def ecb(made: Bodies) -> dict[str, bytes]:
     return {"/stats/eurofxref/eurofxref-daily.xml": text.encode()}
 
 
+def lambda_cloud(made: Bodies) -> dict[str, bytes]:
+    def kind(name: str, cents: float, gpus: int, *regions: str) -> dict[str, Any]:
+        specs = {"vcpus": 26, "memory_gib": 225, "storage_gib": 1024, "gpus": gpus}
+        price = made.price(cents)
+        about = {"name": name, "price_cents_per_hour": int(price) if price >= 1 else price, "specs": specs}
+        return {
+            "instance_type": about, "regions_with_capacity_available": [{"name": region} for region in regions],
+        }  # fmt: skip
+
+    kinds = [
+        kind("gpu_1x_h100_sxm5", 430, 1), kind("gpu_8x_h100_sxm5", 2400, 8, "us-east-1"),
+        kind("cpu_4x_general", 20, 0, "us-east-1"),
+    ]  # fmt: skip
+    listed = {row["instance_type"]["name"]: row for row in kinds}
+    return {"/api/v1/instance-types": json.dumps({"data": listed}).encode()}
+
+
+def digitalocean(made: Bodies) -> dict[str, bytes]:
+    def size(slug: str, price: float, **changes: Any) -> dict[str, Any]:
+        return {
+            "slug": slug, "memory": 1_966_080, "vcpus": 160, "price_hourly": made.price(price), "available": True,
+            "regions": ["nyc2"],
+        } | changes  # fmt: skip
+
+    gpus = {"count": 8, "model": "nvidia_h100", "vram": {"amount": 640, "unit": "gib"}}
+    sizes = [
+        size("gpu-h100x8-640gb", 24, gpu_info=gpus), size("s-1vcpu-1gb", 0.01),
+        size("gpu-mi300x8-1536gb", 16, available=False,
+             gpu_info={"count": 8, "model": "amd_mi300x", "vram": {"amount": 1536, "unit": "gib"}}),
+    ]  # fmt: skip
+    following = {"pages": {"next": "https://anywhere.example/v2/sizes?page=2&per_page=500"}}
+    return {
+        "/v2/sizes": json.dumps({"sizes": sizes[:2], "links": following}).encode(),
+        "/v2/sizes?2": json.dumps({"sizes": sizes[2:], "links": {}}).encode(),
+    }
+
+
+def verda(made: Bodies) -> dict[str, bytes]:
+    def kind(name: str, count: int, price: float, spot: float | None) -> dict[str, Any]:
+        return {
+            "instance_type": name, "price_per_hour": str(made.price(price)), "currency": made.currency.lower(),
+            "spot_price_per_hour": None if spot is None else str(made.price(spot)),
+            "gpu": {"number_of_gpus": count, "description": f"{count}x H100 SXM5 80GB"},
+            "gpu_memory": {"size_in_gigabytes": 80 * count}, "memory": {"size_in_gigabytes": 185 * count},
+            "cpu": {"number_of_cores": 32 * count},
+        }  # fmt: skip
+
+    cpu = {"instance_type": "CPU.4V.16G", "price_per_hour": "0.03", "gpu": {"number_of_gpus": 0}}
+    kinds = [kind("1H100.80S.32V", 1, 2.3, 0.8), kind("8H100.80S.176V", 8, 18.4, None), cpu]
+    return {
+        "/v1/oauth2/token": json.dumps({"access_token": "t0ken"}).encode(),
+        "/v1/instance-types": json.dumps(kinds).encode(),
+    }
+
+
+def hyperstack(made: Bodies) -> dict[str, bytes]:
+    def entry(name: str, value: float, **changes: Any) -> dict[str, Any]:
+        return {"id": 1, "name": name, "value": str(made.price(value)), "start_time": "2026-01-01"} | changes
+
+    book = [
+        entry("L40-48G-PCIe", 1), entry("H100-80G-PCIe", 1.9), entry("H100-80G-PCIe", 1.5, end_time="2026-05-01"),
+        entry("H100-80G-PCIe-spot", 1.5, start_time="2027-01-01"), entry("vCPU", 0.01),
+    ]  # fmt: skip
+    return {"/v1/pricebook": json.dumps(book).encode()}
+
+
+def gcp(made: Bodies) -> dict[str, bytes]:
+    def sku(text: str, price: float, unit: str = "h", usage: str = "OnDemand") -> dict[str, Any]:
+        whole, nanos = divmod(round(made.price(price) * 10**9), 10**9)
+        each = {"currencyCode": made.currency, "units": str(whole), "nanos": nanos}
+        return {
+            "description": text, "category": {"usageType": usage}, "serviceRegions": ["us-central1"],
+            "pricingInfo": [{"pricingExpression": {"usageUnit": unit, "tieredRates": [{"unitPrice": each}]}}],
+        }  # fmt: skip
+
+    skus = [
+        sku("A2 Instance Core running in Americas", 0.03), sku("A2 Instance Ram running in Americas", 0.004, "GiBy.h"),
+        sku("Nvidia Tesla A100 GPU running in Americas", 3),
+        sku("G2 Instance Core running in Americas", 0.02),
+        sku("Spot Preemptible A2 Instance Core running in Americas", 0.01, "h", "Preemptible"),
+        sku("Network Egress via Carrier Peering", 0.08, "GiBy"),
+    ]  # fmt: skip
+    return {
+        "/v1/services/6F81-5844-456A/skus": json.dumps({"skus": skus[:3], "nextPageToken": "two"}).encode(),
+        "/v1/services/6F81-5844-456A/skus?two": json.dumps({"skus": skus[3:], "nextPageToken": ""}).encode(),
+    }
+
+
+def aws_spot(made: Bodies) -> dict[str, bytes]:
+    def page(items: list[tuple[str, str, float]], token: str) -> bytes:
+        rows = "".join(
+            f"<item><instanceType>{sku}</instanceType><productDescription>Linux/UNIX</productDescription>"
+            f"<spotPrice>{made.price(price):.6f}</spotPrice><timestamp>2026-11-30T08:00:00Z</timestamp>"
+            f"<availabilityZone>{zone}</availabilityZone></item>"
+            for sku, zone, price in items
+        )
+        return (
+            f'<?xml version="1.0"?><DescribeSpotPriceHistoryResponse xmlns="x"><spotPriceHistorySet>{rows}'
+            f"</spotPriceHistorySet><nextToken>{token}</nextToken></DescribeSpotPriceHistoryResponse>"
+        ).encode()
+
+    first = [("g5.2xlarge", "us-east-1a", 0.5), ("g5.2xlarge", "us-east-1b", 0.6)]
+    return {
+        "/": page(first, "more"),
+        "/?more": page([("p5.48xlarge", "us-east-1a", 20), ("c7i.2xlarge", "us-east-1a", 0.1)], ""),
+    }
+
+
 MAKERS: dict[str, Callable[[Bodies], dict[str, bytes]]] = {
     "aws": aws, "oci": oci, "vultr": vultr, "runpod": runpod, "vast": vast, "gpuhunt": gpuhunt, "ecb": ecb,
+    "lambda": lambda_cloud, "digitalocean": digitalocean, "verda": verda, "hyperstack": hyperstack, "gcp": gcp,
+    "aws_spot": aws_spot,
 }  # fmt: skip
 
 Change = Callable[[httpx2.Request, bytes], httpx2.Response]
@@ -192,7 +302,9 @@ class AnySource:
 
     def answer(self, request: httpx2.Request) -> httpx2.Response:
         self.asked.append(request)
-        cursor = request.url.params.get("cursor")
+        asked = request.url.params
+        page = asked.get("page", "1")
+        cursor = asked.get("cursor") or asked.get("pageToken") or asked.get("NextToken") or page.strip("1")
         body = self.bodies.get(request.url.path + (f"?{cursor}" if cursor else ""))
         if body is None:
             return httpx2.Response(404)

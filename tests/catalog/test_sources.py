@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -14,14 +15,21 @@ import pytest
 from catalog import services
 from catalog.models import ExchangeRate, Offer, Price, Provider, Refresh, RefreshStatus
 from catalog.recording import Observation, record
-from catalog.sources import SOURCES
+from catalog.sources import SOURCES, aws_spot
 from catalog.sources.fetching import Limits
+from catalog.tasks import refresh_source
 from tests.catalog.source_bodies import BASE, MAKERS, AnySource, Change
 from tests.factories import AT
 
 pytestmark = pytest.mark.django_db
 
 QUICK = Limits(run_s=5, page_s=2, silence_s=1, wait_s=0.01, pages=8, page_bytes=200_000)
+KEYS = {
+    "gpuhunt": {"providers": "lambdalabs"},
+    "gcp": {"api_key": "k3y"}, "lambda": {"api_key": "k3y"}, "digitalocean": {"token": "k3y"},
+    "hyperstack": {"api_key": "k3y"}, "verda": {"client_id": "me", "client_secret": "k3y"},
+    "aws_spot": {"access_key_id": "ME", "secret_access_key": "k3y"},
+}  # fmt: skip
 Row = tuple[str, str, str, str, Decimal]
 Ask = Callable[..., Refresh]
 
@@ -32,7 +40,7 @@ def ask(settings: Any) -> Ask:
     for slug in {provider for source in SOURCES.values() for provider in source.all_providers}:
         Provider.objects.create(slug=slug, name=slug)
     settings.SOURCE_BASE_URLS = dict.fromkeys(SOURCES, BASE)
-    settings.SOURCE_CREDENTIALS = {"gpuhunt": {"providers": "lambdalabs"}}
+    settings.SOURCE_CREDENTIALS = KEYS
 
     def refresh(name: str, stand_in: AnySource, day: int = 0) -> Refresh:
         return services.refresh(name, AT + timedelta(days=day), client=stand_in.client(), limits=QUICK)
@@ -81,6 +89,26 @@ EXPECTED: dict[str, set[Row]] = {
     "gpuhunt": {
         row("gpu_8x_h100_sxm5", "us-east-1", "24"), row("gpu_8x_h100_sxm5", "us-east-1", "9", "spot"),
         row("gpu_1x_a10", "us-west-1", "0.75"),
+    },
+    "lambda": {row("gpu_1x_h100_sxm5", "", "4.3"), row("gpu_8x_h100_sxm5", "", "24")},
+    "digitalocean": {row("gpu-h100x8-640gb", "nyc2", "24"), row("gpu-mi300x8-1536gb", "", "16")},
+    "verda": {
+        row("1H100.80S.32V", "", "2.3"), row("1H100.80S.32V", "", "0.8", "spot"), row("8H100.80S.176V", "", "18.4"),
+    },
+    "hyperstack": {
+        *(row("L40-48G-PCIe", "", str(count)) for count in (1, 2, 4, 8)),
+        *(row("H100-80G-PCIe", "", amount) for amount in ("1.9", "3.8", "7.6", "15.2")),
+    },
+    # 12 cores × 0.03 + 85 GiB × 0.004 + 1 GPU × 3, and so on.
+    "gcp": {
+        row("a2-highgpu-1g", "us-central1", "3.7"), row("a2-highgpu-2g", "us-central1", "7.4"),
+        row("a2-highgpu-4g", "us-central1", "14.8"), row("a2-highgpu-8g", "us-central1", "29.6"),
+        row("a2-megagpu-16g", "us-central1", "56.32"),
+    },
+    "aws_spot": {
+        row("g5.2xlarge", "us-east-1", "0.5", "spot", "us-east-1a"),
+        row("g5.2xlarge", "us-east-1", "0.6", "spot", "us-east-1b"),
+        row("p5.48xlarge", "us-east-1", "20", "spot", "us-east-1a"),
     },
 }  # fmt: skip
 
@@ -243,7 +271,7 @@ def test_prices_that_cannot_be_are_not_taken(ask: Ask, name: str, more: dict[str
     assert listed() == before
 
 
-@pytest.mark.parametrize("name", ["aws", "oci", "ecb"])
+@pytest.mark.parametrize("name", ["aws", "oci", "ecb", "gcp", "verda"])
 def test_another_currency_than_asked_for_is_not_taken(ask: Ask, name: str) -> None:
     ask(name, AnySource(name))
     before = listed()
@@ -344,3 +372,51 @@ def test_questions_that_need_a_body_are_posted_and_name_what_they_want(ask: Ask)
     (request,) = stand_in.asked
     assert request.method == "POST"
     assert b"securePrice" in request.content
+
+
+def test_a_source_without_its_key_is_not_asked(ask: Ask, settings: Any) -> None:
+    settings.SOURCE_CREDENTIALS = {}
+    for name in ("gcp", "lambda", "digitalocean", "verda", "hyperstack", "aws_spot"):
+        stand_in = AnySource(name)
+        run = ask(name, stand_in)
+        assert (run.status, run.reason) == (RefreshStatus.FAILED, "not_set_up")
+        assert stand_in.asked == []
+        assert refresh_source(name) == "not_set_up"
+    assert Refresh.objects.count() == 6, "the nightly task opens no run"
+
+
+def test_a_key_is_sent_and_never_kept(ask: Ask) -> None:
+    for name in ("gcp", "lambda", "digitalocean", "verda", "hyperstack", "aws_spot"):
+        stand_in = AnySource(name)
+        run = ask(name, stand_in)
+        sent = [str(dict(request.headers)) + request.content.decode() for request in stand_in.asked]
+        if name != "aws_spot":
+            assert all("k3y" in one or "t0ken" in one for one in sent), name
+        assert not any("k3y" in str(request.url) for request in stand_in.asked), name
+        for page in run.pages.all():
+            assert "k3y" not in page.url
+            assert b"t0ken" not in gzip.decompress(bytes(page.body_gzip))
+
+
+def test_the_next_page_of_digitalocean_is_asked_of_the_same_host(ask: Ask) -> None:
+    stand_in = AnySource("digitalocean")
+    ask("digitalocean", stand_in)
+    assert {request.url.host for request in stand_in.asked} == {"source.example"}
+
+
+def test_a_signature_is_the_one_that_the_scheme_prescribes() -> None:
+    """Worked out apart, with openssl, from the same inputs."""
+    headers = aws_spot.signed(
+        "https://ec2.us-east-1.amazonaws.com/", "Action=DescribeRegions&Version=2016-11-15", "us-east-1",
+        {"access_key_id": "AKIDEXAMPLE", "secret_access_key": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"},
+        datetime(2026, 11, 30, 12, 0, tzinfo=UTC),
+    )  # fmt: skip
+    assert headers["X-Amz-Date"] == "20261130T120000Z"
+    assert headers["Authorization"].startswith(
+        "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261130/us-east-1/ec2/aws4_request, "
+        "SignedHeaders=host;x-amz-date, Signature="
+    )
+    assert headers["Authorization"].endswith(SIGNATURE)
+
+
+SIGNATURE = "4043ce73c6f40a9094d6b1b382dc560bd022362b5a6684267db152e2716a62c2"

@@ -17,13 +17,13 @@ from catalog.sources import SOURCES
 
 
 class Command(BaseCommand):
-    help = "Refresh the prices of each SOURCE (all without one). Exit 0: good, 1: failed or held, 2: unknown."
+    help = "Refresh each SOURCE (without one all that are set up). Exit 0: good, 1: failed or held, 2: unknown."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("sources", nargs="*", metavar="SOURCE")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        names = options["sources"] or list(SOURCES)
+        names = options["sources"] or [name for name in SOURCES if services.is_set_up(name)]
         unknown = [name for name in names if name not in SOURCES]
         if unknown:
             known = ", ".join(SOURCES)
