@@ -216,7 +216,7 @@ def _map_page(
         "table": table,
         "form": form,
         "columns": [
-            {"field": form[name], "sample": ", ".join(cell for cell in cells if cell)[:200]}
+            {"field": form[name], "sample": ", ".join(f"“{cell}”" for cell in cells if cell)[:200]}
             for name, cells in zip(form.column_names, samples, strict=True)
         ],
         "for_all": [form[name] for name in form.FOR_ALL],
