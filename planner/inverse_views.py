@@ -21,8 +21,10 @@ from planner.forms import WorkbenchForm
 from planner.sizing.architecture import ModelError
 from planner.sizing.inverse import Reach
 from planner.sizing.runtime import UnknownRuntime
+from planner.sizing.workload import BatchWorkload, ServingWorkload
 
 UNPROCESSABLE = 422
+SERVING_KINDS = ("llm_serving", "llm_batch")
 OWN = ("accelerator", "count", "at_once", "context")
 SHOWN = ("model", "runtime", "version", "weights", "kv")
 """Fields of the workbench that stand on this page; the others of a link are carried along."""
@@ -69,7 +71,7 @@ def _machine_form(given: QueryDict) -> MachineForm:
 def inverse(request: HttpRequest) -> HttpResponse:
     """The form with its answer; what is refused is said at its field, and nothing typed is lost."""
     at = timezone.now()
-    workload_form = WorkbenchForm.from_query(request.GET, at=at)
+    workload_form = WorkbenchForm.from_query(_served(request.GET), at=at)
     machine_form = _machine_form(request.GET)
     is_valid = workload_form.is_valid() & machine_form.is_valid()
     found = _answer(workload_form, machine_form) if is_valid else None
@@ -90,12 +92,24 @@ def inverse(request: HttpRequest) -> HttpResponse:
     return render(request, "planner/inverse.html", context, status=status)
 
 
+def _served(given: QueryDict) -> QueryDict:
+    """The same query; of another kind of work than serving only what serving knows too."""
+    if given.get("kind", "") in ("", *SERVING_KINDS):
+        return given
+    changed = given.copy()
+    changed.pop("kind", None)
+    return changed
+
+
 def _answer(form: WorkbenchForm, machine: MachineForm) -> reach.Answer | None:
     """None where model, engine or accelerator is refused, which is then said at its field."""
     asked = machine.cleaned_data
+    workload = form.workload()
+    if not isinstance(workload, ServingWorkload | BatchWorkload):
+        raise TypeError(f"{workload} is served by no engine")
     try:
         return reach.answer(
-            form.workload(),
+            workload,
             accelerator=asked["accelerator"] or DEFAULTS["accelerator"],
             count=asked["count"] or 1,
             users=asked["at_once"],
@@ -194,13 +208,13 @@ def _layout(one: Reach) -> str:
     layout = one.layout
     count = layout.device_count
     if layout.dp > 1:
-        how = _("attention apart on %(n)s GPUs, experts spread over them") % {"n": count}
+        how = _("Attention apart on %(n)s GPUs, experts spread over them") % {"n": count}
     elif layout.tp > 1:
-        how = _("split by tensors over %(n)s GPUs") % {"n": count}
+        how = _("Split by tensors over %(n)s GPUs") % {"n": count}
     elif layout.pp > 1:
-        how = _("split by layers over %(n)s GPUs") % {"n": count}
+        how = _("Split by layers over %(n)s GPUs") % {"n": count}
     else:
-        how = _("whole on one GPU")
+        how = _("Whole on one GPU")
     if one.replicas > 1:
-        return _("%(n)s replicas, each %(how)s") % {"n": one.replicas, "how": how}
+        return _("%(how)s, %(n)s replicas") % {"n": one.replicas, "how": how}
     return how

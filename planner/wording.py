@@ -202,6 +202,9 @@ WARNINGS: dict[str, Text] = {
     "fraction": _("A slice of a GPU: its share of speed is assumed to equal its share of memory."),
     "rate_wins": _("Both a rate and a concurrency were given: the rate is used."),
     "more_devices_for_speed": _("Fewer GPUs would fit; more are used to reach the latency target."),
+    "weights_in_host_memory": _(
+        "Weights in host memory are read in every step: the bandwidth that limits is that of the host or its bus."
+    ),
     "kv_offload_not_counted": _(
         "KV cache in host memory: its room is counted there, the time to bring a prompt back over the bus is not."
     ),

@@ -25,7 +25,7 @@ from planner.sizing.serving import (
     replicas_for,
 )
 from planner.sizing.setting import Refusal
-from planner.sizing.workload import BatchWorkload, ServingWorkload
+from planner.sizing.workload import BatchWorkload, Offload, ServingWorkload
 
 CONTEXT_MEASURED_TOKENS = 34_832
 """The longest context among the measurements that the speed constants are held against."""
@@ -361,5 +361,6 @@ def _warnings(workload: ServingWorkload | BatchWorkload, trial: _Trial) -> tuple
         "fraction": machine.fraction < 1,
         "link_unknown": option.layout.tp > 1 and machine.link == "unknown",
         "kv_offload_not_counted": workload.kv_offload_gib > 0,
+        "weights_in_host_memory": workload.offload != Offload(),
     }
     return tuple(code for code, holds in found.items() if holds)

@@ -12,9 +12,10 @@ from django.test import Client
 from django.utils import timezone
 
 from planner import market, reach, services
+from planner.sizing import offload
 from planner.sizing.results import MemorySplit
 from planner.sizing.workload import ServingWorkload
-from tests.planner.factories import make_small_catalog
+from tests.planner.factories import make_offer, make_small_catalog
 
 WORKLOADS = {
     "plain": {"model": {"id": "meta-llama/Llama-3.1-8B-Instruct"}},
@@ -81,3 +82,42 @@ def test_on_the_command_line(catalog: None, tmp_path: Path) -> None:
     call_command("size", str(path), "--json", stdout=out)
     for candidate in json.loads(out.getvalue())["candidates"]:
         agree(MemorySplit.model_validate(candidate["memory"]))
+
+
+def test_a_step_waits_for_the_weights_that_come_over_the_bus(catalog: None) -> None:
+    at = timezone.now()
+    one_user = {"concurrency": {"average": 1, "peak": 1}}
+    plain = services.compare(ServingWorkload.model_validate(one_user), at=at).candidates
+    moved = services.compare(
+        ServingWorkload.model_validate({**one_user, "offload": {"weights_gib": 4}}), at=at
+    )
+    before = {one.offer.offer_id: one for one in plain}
+    assert moved.candidates
+    for one in moved.candidates:
+        assert one.speed is not None
+        assert one.speed.peak.tpot_s is not None
+        assert isinstance(one.memory, MemorySplit)
+        bus = 4 * 2**30 / (offload.BUS_BYTES_PER_S * 2.5)
+        assert one.speed.peak.tpot_s.value > bus
+        assert one.memory.host_bytes == 4 * 2**30 * one.layout.device_count
+        assert "weights_in_host_memory" in one.warnings
+        usual = before.get(one.offer.offer_id)
+        if usual is not None and usual.layout == one.layout:
+            assert one.speed.peak.tpot_s.value > usual.speed.peak.tpot_s.value  # type: ignore[union-attr]
+    name = moved.assumptions
+    assert any(item.name == "bus_bytes_per_s" for item in name)
+
+
+def test_a_host_with_too_little_memory_is_rejected_with_both_figures(db: None) -> None:
+    market.forget()
+    at = timezone.now()
+    small = make_offer("H100-SXM5", "2.00", at=at, ram_gib=2, sku="small")
+    large = make_offer("H100-SXM5", "3.00", at=at, ram_gib=200, sku="large")
+    workload = ServingWorkload.model_validate(
+        {"offload": {"weights_gib": 4}, "targets": {"ttft_s": "none", "tpot_s": "none"}}
+    )
+    found = services.compare(workload, at=at)
+    assert [one.offer.offer_id for one in found.candidates] == [large.pk]
+    (rejected,) = [one for one in found.rejected if one.offer.offer_id == small.pk]
+    assert rejected.reason == "memory"
+    assert rejected.detail == {"rule": "host_memory", "needed_gib": 4.0, "has_gib": 2.0}

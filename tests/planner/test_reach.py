@@ -78,6 +78,13 @@ def test_a_format_that_the_engine_does_not_run_there_is_refused_with_its_source(
     assert "This engine does not run this model" in text
 
 
+@pytest.mark.parametrize("kind", ["llm_batch", "lora", "nonsense"])
+def test_a_link_of_another_kind_of_work_is_answered_for_serving(client: Client, db: None, kind: str) -> None:
+    page = client.get(f"/reach/?kind={kind}&accelerator=L4&users=3&micro_batch=2")
+    assert page.status_code == 200
+    assert "Longest context" in page.content.decode()
+
+
 def test_the_command_prints_the_same_as_json(tmp_path: Path) -> None:
     path = tmp_path / "workload.json"
     path.write_text(json.dumps(R1))
