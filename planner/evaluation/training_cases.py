@@ -25,6 +25,7 @@ from planner.sizing.training.job import (
     Software,
     Split,
     State,
+    Targets,
 )
 from planner.sizing.training.memory import amounts, peak
 from planner.sizing.training.speed import NoRate, peak_flops
@@ -35,6 +36,10 @@ HBM2E_BYTES_PER_S = 2.4e12
 """Six stacks as fast as the five of the H100-PCIe."""
 GPUS_PER_NODE = 8
 DEFAULT_RANK = 16
+DEFAULT_TARGETS: dict[Software, Targets] = {
+    "megatron": "attention", "torch": "all_linear", "transformers": "all_linear",
+}  # fmt: skip
+"""What a recipe adapts when nothing is said: NeMo's and MLPerf's attention alone."""
 DEFAULT_SEQUENCE = 2048
 SHORTER_FRACTION = 0.5
 """Mean length over a cap that not every sample reaches, where nothing is said."""
@@ -261,7 +266,7 @@ def _job(
         recompute=_recompute(inputs.get("activation_checkpointing", ""), software, method, metric),
         flash_attention=_flash(inputs, device), chunked_loss=inputs.get("chunked_loss") == "1",
         compiled=more.get("compile") == "1" or more.get("kernels") in ("liger", "unsloth"),
-        rank=rank, targets=TARGETS.get(more.get("lora_targets", ""), "all_linear"),
+        rank=rank, targets=TARGETS.get(more.get("lora_targets", ""), DEFAULT_TARGETS[software]),
         trainable_parameters=int(trainable) if trainable else None,
         weight_decomposed=more.get("adapter") == "dora", step_in_backward=more.get("optimizer_in_backward") == "1",
         offload_optimizer="optimizer" in offload or offload == "cpu", offload_parameters="params" in offload,

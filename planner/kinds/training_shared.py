@@ -601,6 +601,9 @@ def _checkpoint_block(candidate: Candidate) -> Block:
         (_("Failures expected in the run"), (significant(interruptions),)),
         (_("Time lost to failures and writing"), (f"{wasted * 100:.1f} %",)),
     ]
+    taken = value(candidate, "spot_interruptions")
+    if taken is not None:
+        rows.append((_("Interruptions expected on spot machines"), (significant(taken),)))
     rework = value(candidate, "rework_fraction")
     if rework is not None:
         rows.append((_("Done twice on spot machines"), (f"{rework * 100:.1f} %",)))

@@ -56,7 +56,7 @@ SPEED: dict[str, Prior] = {
     "expert_tokens_half": Prior(250.0, "token", 0.2, ()),
     "width_half": Prior(150.0, "1", 0.3, ()),
     "adapter_copies": Prior(2.0, "1", 0.4, ()),
-    "balance_exponent": Prior(0.15, "1", 0.3, (), 0.4),
+    "balance_exponent": Prior(0.2, "1", 0.3, ("software",), 0.5, 0.3),
     "traffic_copies": Prior(2.5, "1", 0.3, ("software", "build")),
     "score_access_bytes": Prior(12.0, "byte", 0.3, ()),
     "logit_traffic_bytes": Prior(30.0, "byte", 0.4, ()),

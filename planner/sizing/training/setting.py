@@ -42,7 +42,7 @@ UNITS = {
     "gpu_count": "1", "micro_batch": "1", "accumulation": "1", "effective_batch": "1", "zero_stage": "1",
     "context_parallel": "1", "recompute": "1", "checkpoint_bytes": "byte", "checkpoint_write_s": "s",
     "checkpoint_interval_s": "s", "checkpoint_written_bytes": "byte", "restore_s": "s", "wasted_fraction": "1",
-    "interruptions": "1", "rework_fraction": "1", "host_cores": "1", "host_ram_bytes": "byte",
+    "interruptions": "1", "spot_interruptions": "1", "rework_fraction": "1", "host_cores": "1", "host_ram_bytes": "byte",
     "host_page_cache_bytes": "byte",
     "host_shared_memory_bytes": "byte", "loader_samples_per_s": "1/s", "storage_read_bytes_per_s": "byte/s",
     "checkpoint_write_bytes_per_s": "byte/s",
@@ -254,6 +254,7 @@ class TrainingSetting(Setting[TrainingPlacement]):
                 "checkpoint_interval_s": interval,
                 "checkpoint_write_bytes_per_s": size / max(write_s, 1e-9),
                 "checkpoint_written_bytes": size * max(1, hours * SECONDS_PER_HOUR // max(interval, 1)),
+                "spot_interruptions": hours * float(bill.INTERRUPTIONS_PER_HOUR.value) * choice.machines,
                 "rework_fraction": self.spot_rework(gpus, choice.machines, write_s, restart),
             }
         if need.cores is not None:

@@ -54,7 +54,13 @@ def usual(
     hidden, _ = min(LAYERS_BY_HIDDEN, key=lambda pair: abs(parameter_count(made(*pair)) - parameters))
     one = parameter_count(made(hidden, 2)) - parameter_count(made(hidden, 1))
     fitted = max(1, round((parameters - (parameter_count(made(hidden, 1)) - one)) / one))
-    return made(hidden, fitted)
+    found = made(hidden, fitted)
+    return found.model_copy(update={"id": _name(found)})
+
+
+def _name(arch: Architecture) -> str:
+    """A name that is the same in every language: "decoder-6.94B"."""
+    return f"decoder-{parameter_count(arch) / 1e9:.3g}B"
 
 
 EXPERTS_PER_TOKEN = 8
@@ -71,4 +77,5 @@ def usual_with_experts(parameters: float, active: float, vocab: int = 150_000) -
     spare = max(0.0, parameters - (parameter_count(base) - layers * 3 * hidden * intermediate))
     experts = max(EXPERTS_PER_TOKEN, round(spare / (layers * 3 * hidden * each)))
     mlp = Moe(experts=experts, experts_per_token=EXPERTS_PER_TOKEN, intermediate=each)
-    return base.model_copy(update={"layers": (group.model_copy(update={"mlp": mlp}),)})
+    found = base.model_copy(update={"layers": (group.model_copy(update={"mlp": mlp}),)})
+    return found.model_copy(update={"id": _name(found)})
