@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -47,29 +47,35 @@ def add_all(
 
     The team's row is held, so that two who upload the same file at once do not double it.
     """
+    cards = _cards(str(values["accelerator_as_written"]) for values in rows)
     with held(team):
         standing = _standing(team)
+        fresh: dict[tuple[Any, ...], PrivateOffer] = {}
+        ended: list[int] = []
         done = []
         for values in rows:
-            made = _offer(team, values, user, at)
-            before = standing.get(_key(made))
+            made = _offer(team, values, cards, user, at)
+            key = _key(made)
+            before = fresh.get(key) or standing.get(key)
             if before is not None and _values(before) == _values(made):
                 done.append((before, False))
                 continue
             if before is not None and before.pk is not None:
-                _end(before, at)
-            made.save()
-            standing[_key(made)] = made
+                ended.append(before.pk)
+            fresh[key] = made
             done.append((made, True))
-        if len(standing) > OFFERS_MAXIMUM:
+        if len(standing.keys() | fresh.keys()) > OFFERS_MAXIMUM:
             raise TooManyError(team.pk)
+        PrivateOffer.objects.filter(pk__in=ended, ended_at__isnull=True).update(ended_at=at)
+        PrivateOffer.objects.bulk_create(fresh.values())
     return done
 
 
 def change(offer: PrivateOffer, values: Mapping[str, Any], *, user: User, at: datetime) -> PrivateOffer:
     """The offer with other values, as a row of its own. Raises `EndedError` where somebody was faster."""
+    cards = _cards([str(values["accelerator_as_written"])])
     with held(offer.team):
-        made = _offer(offer.team, values, user, at)
+        made = _offer(offer.team, values, cards, user, at)
         if _values(offer) == _values(made):
             return offer
         if not _end(offer, at):
@@ -90,20 +96,29 @@ def _end(offer: PrivateOffer, at: datetime) -> bool:
     return bool(PrivateOffer.objects.filter(pk=offer.pk, ended_at__isnull=True).update(ended_at=at))
 
 
-def _offer(team: Team, values: Mapping[str, Any], user: User, at: datetime) -> PrivateOffer:
+def _offer(
+    team: Team, values: Mapping[str, Any], cards: Mapping[str, str | None], user: User, at: datetime
+) -> PrivateOffer:
     made = PrivateOffer(team=team, created_by=user, created_at=at, **{name: values[name] for name in VALUES})
-    made.accelerator_id = card(made.accelerator_as_written)
+    made.accelerator_id = cards[made.accelerator_as_written]
     return made
 
 
-def card(name: str) -> str | None:
-    """The exact card a name means, if it is certain and known to the catalog."""
-    found = identify(name)
-    if found.status != "resolved" or found.canonical is None or found.fraction != 1:
-        return None
-    vendor = accelerators()[found.canonical].vendor
-    Accelerator.objects.get_or_create(name=found.canonical, defaults={"vendor": vendor})
-    return found.canonical
+def _cards(names: Iterable[str]) -> dict[str, str | None]:
+    """The exact card that each name means, if it is certain; None where it is not. Known to the catalog afterwards."""
+    facts = accelerators()
+    found: dict[str, str | None] = {}
+    for name in set(names):
+        read = identify(name)
+        is_certain = read.status == "resolved" and read.fraction == 1 and read.canonical in facts
+        found[name] = read.canonical if is_certain else None
+    wanted = {card for card in found.values() if card is not None}
+    known = set(Accelerator.objects.filter(pk__in=wanted).values_list("pk", flat=True))
+    Accelerator.objects.bulk_create(
+        [Accelerator(name=card, vendor=facts[card].vendor) for card in sorted(wanted - known)],
+        ignore_conflicts=True,
+    )
+    return found
 
 
 def _key(offer: PrivateOffer) -> tuple[Any, ...]:

@@ -10,7 +10,13 @@ from reports.trust.rows import CLOSED_LINKS, EDITORS, MEMBERS, MISSING, READING_
 
 def plan_parts() -> Iterable[Row]:
     """Pages and posts below a plan; a foreign plan looks like a missing one, a small role is told so."""
-    for part in ("compare/", "discussion/", "v/{one}/copy/"):
+    for part in (
+        "compare/",
+        "discussion/",
+        "v/{one}/copy/",
+        "v/{one}/request/",
+        "v/{one}/request/answers.csv",
+    ):
         path = f"/plans/{{plan}}/{part}"
         yield row(path, MEMBERS, same_as_missing=path.replace("{plan}", MISSING), expect={"anonymous": [302]})
     workloads = {"base_number": "2", "name_1": "zq", "place_1": "1"}
