@@ -489,6 +489,10 @@ RULES: dict[str, Text] = {
         "keeping these weights in host memory needs %(runtime)s %(needs_version)s or newer"
     ),
     "offload_without_experts": _("this model has no experts that could be kept in host memory"),
+    "overcommitted": _(
+        "a gpu_memory_utilization of %(asked)s leaves too little beside it, so that the engine would fail to start; at "
+        "most %(maximum)s works"
+    ),
     "host_memory": _("the host would need %(needed_gib)s GiB of memory, it has %(has_gib)s GiB"),
     "memory_only": _("only the memory of %(runtime)s is worked out, not its speed"),
     "model_not_supported": _("%(runtime)s %(version)s does not run this model"),

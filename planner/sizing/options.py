@@ -14,8 +14,8 @@ from planner.sizing.points import UnknownRate, serving_point
 from planner.sizing.results import MemorySplit, Verdict
 from planner.sizing.runtime import Runtime
 from planner.sizing.serving import ServingPoint
-from planner.sizing.speculation import draft_of
 from planner.sizing.setting import Refusal
+from planner.sizing.speculation import draft_of
 from planner.sizing.workload import BatchWorkload, Offload, ServingWorkload
 
 _FIELDS = tuple(item.name for item in fields(ServingPoint))
@@ -120,7 +120,12 @@ class Desk:
             return Refusal("divisibility", broken[1], worst[1] if worst else None, broken[0])
         if worst is None:
             raise ValueError("a machine without devices")
-        return Refusal("memory", {"devices": worst[0].device_count}, worst[1], worst[0])
+        layout, split = worst
+        if split.overcommitted_bytes and split.needed_bytes <= split.usable_bytes:
+            # Enough room, but a budget so large that the engine has none beside it.
+            asked = {"asked": self.need.utilization, "maximum": split.fraction_maximum}
+            return Refusal("memory", {"rule": "overcommitted"} | asked, layout=layout)
+        return Refusal("memory", {"devices": layout.device_count}, split, layout)
 
     def _option(self, machine: Machine, layout: Layout) -> Option | MemorySplit:
         """The option of this layout, or only its memory where it does not fit."""

@@ -121,3 +121,12 @@ def test_a_host_with_too_little_memory_is_rejected_with_both_figures(db: None) -
     (rejected,) = [one for one in found.rejected if one.offer.offer_id == small.pk]
     assert rejected.reason == "memory"
     assert rejected.detail == {"rule": "host_memory", "needed_gib": 4.0, "has_gib": 2.0}
+
+
+def test_a_fraction_too_large_is_told_as_such_with_the_one_that_works(db: None, client: Client) -> None:
+    market.forget()
+    offer = make_offer("H100-SXM5", "2.00", at=timezone.now(), count=1)
+    text = client.get(f"/workbench/candidate/{offer.pk}/?utilization=0.995").content.decode()
+    assert "a gpu_memory_utilization of 0.995 leaves too little beside it" in text
+    assert "gpu_memory_utilization of at most 0.9" in text
+    assert "0.0 GiB short" not in text

@@ -116,3 +116,13 @@ def test_draft_layers_weigh_and_keep_a_cache_where_they_are_loaded() -> None:
 def test_a_model_without_draft_layers_is_unchanged() -> None:
     plain = model("meta-llama/Llama-3.1-8B-Instruct")
     assert drafting(plain) is plain
+
+
+def test_the_first_versions_of_the_second_engine_sort_outside_the_budget() -> None:
+    """vLLM 0.8.0 failed at 1.74 GiB in the warm-up of 1,024 requests of a vocabulary of 152,064."""
+    arch = model("Qwen/Qwen2-7B-Instruct")
+    assert arch.vocab == 152_064
+    over = memory.overheads(
+        arch, Need(sequences=1024, batched_tokens=2048), engine("vllm", "0.8"), RTX4090, Layout()
+    )
+    assert over.warmup / GIB == pytest.approx(1.74, abs=0.005)
