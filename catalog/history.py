@@ -35,13 +35,14 @@ class Step:
 
 @dataclass(frozen=True)
 class MarketPoint:
-    """What one GPU of a kind cost an hour on demand, over the offers known on a day."""
+    """What one GPU of a kind cost an hour on demand on a day: the cheapest of each provider, over the providers."""
 
     on: date
     low: Decimal
     median: Decimal
     high: Decimal
-    offers: int
+    listed: int
+    """Providers; of a reported day the offers that were listed."""
     source: str = ""
     available: int | None = None
 
@@ -71,8 +72,9 @@ def steps_of(offer: Offer) -> list[Step]:
 def market_of(accelerator: str, on: date) -> list[MarketPoint]:
     """Median and range on every day on which some price was seen, and the days that a source reported itself.
 
-    Of each comparable on-demand offer the newest price counts that is at most 180 days old; a price in another
-    currency by the rate of its day. Floors of marketplaces and estimates are left out.
+    Of each comparable on-demand offer the newest price counts that is at most 180 days old, and of each provider its
+    cheapest offer: one with sixty regions is not sixty markets. A price in another currency counts by the rate of its
+    day. Floors of marketplaces and estimates are left out.
     """
     reported = {
         day.on: MarketPoint(
@@ -85,7 +87,15 @@ def market_of(accelerator: str, on: date) -> list[MarketPoint]:
 
 
 def _worked_out(accelerator: str, on: date) -> list[MarketPoint]:
-    columns = ("offer_id", "offer__gone_since", "observed_on", "amount", "currency", "offer__gpu_count")
+    columns = (
+        "offer_id",
+        "offer__provider_id",
+        "offer__gone_since",
+        "observed_on",
+        "amount",
+        "currency",
+        "offer__gpu_count",
+    )
     rows = (
         Price.objects.filter(
             offer__accelerator=accelerator, offer__not_comparable="", offer__tier=Tier.ON_DEMAND,
@@ -95,21 +105,21 @@ def _worked_out(accelerator: str, on: date) -> list[MarketPoint]:
         .values_list(*columns)
     )  # fmt: skip
     rates = _Rates(on)
-    latest: dict[int, tuple[date, date | None, Decimal]] = {}
+    latest: dict[int, tuple[str, date, date | None, Decimal]] = {}
     points: list[MarketPoint] = []
     seen = list(rows)
-    for place, (offer, gone, day, amount, currency, count) in enumerate(seen):
+    for place, (offer, provider, gone, day, amount, currency, count) in enumerate(seen):
         each = rates.dollars(amount / count, currency, day)
         if each is not None:
-            latest[offer] = (day, None if gone is None else gone.date(), each)
-        if place + 1 < len(seen) and seen[place + 1][2] == day:
+            latest[offer] = (provider, day, None if gone is None else gone.date(), each)
+        if place + 1 < len(seen) and seen[place + 1][3] == day:
             continue
         oldest = day - timedelta(days=STALE_DAYS)
-        now = [
-            price
-            for since, until, price in latest.values()
-            if since >= oldest and (until is None or until > day)
-        ]
+        cheapest: dict[str, Decimal] = {}
+        for whose, since, until, price in latest.values():
+            if since >= oldest and (until is None or until > day):
+                cheapest[whose] = min(price, cheapest.get(whose, price))
+        now = list(cheapest.values())
         if now:
             points.append(MarketPoint(day, min(now), median(now), max(now), len(now)))
     return points

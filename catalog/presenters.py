@@ -231,16 +231,25 @@ def source_rows(sources: Sequence[Source], at: datetime) -> list[dict[str, Any]]
     good = _newest_by_source(runs.good())
     alive = {run.source for run in runs.filter(status=RefreshStatus.RUNNING) if is_alive(run, at)}
     providers = {provider for source in sources for provider in source.all_providers}
-    counts = dict(
-        Offer.objects.filter(provider__in=providers)
+    counts = [
+        (provider, tier, count)
+        for provider, tier, count in Offer.objects.filter(provider__in=providers)
         .current()
-        .values_list("provider")
+        .values_list("provider", "tier")
         .annotate(Count("pk"))
         .order_by()
-    )
+    ]
     return [
         _source_row(source, last.get(source.name), good.get(source.name), source.name in alive, at)
-        | {"offers": sum(counts.get(provider, 0) for provider in source.all_providers)}
+        | {
+            "offers": sum(
+                count
+                for provider, tier, count in counts
+                if provider in source.all_providers and (not source.tiers or tier in source.tiers)
+            )
+            if source.all_providers
+            else None
+        }
         for source in sources
     ]
 

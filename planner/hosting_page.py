@@ -161,7 +161,7 @@ def hosting_models(request: HttpRequest) -> HttpResponse:
     offer = _offer(request.GET.get("offer", ""))
     first = _prices_of(offer) if offer else {}
     asked = {name: value for name, value in request.GET.items() if name != "offer"}
-    form = HostingForm(asked, _defaults() | first)
+    form = HostingForm(_defaults() | first | asked if asked else {}, _defaults() | first)
     stated = form.stated() if asked else Stated.model_validate(_defaults() | first)
     context = {
         "form": form, "offer": offer, "duties": DUTIES, "duty_columns": DUTY_COLUMNS,

@@ -40,6 +40,8 @@ class Source:
     provider: str = ""
     """Whose prices it gives; empty where each quote says it, or where it gives rates."""
     providers: tuple[str, ...] = ()
+    tiers: tuple[str, ...] = ()
+    """What of its providers' offers it prices; empty for all."""
     own_names: bool = False
     """It names machines in its own way: shipped offers of the same cards under other names are then replaced."""
     by_region: bool = False

@@ -86,26 +86,26 @@ def test_an_offer_that_was_gone_is_not_listed_for_a_day_after() -> None:
     assert history.as_of(everything, DAY + timedelta(days=15)).count() == 0
 
 
-def test_a_market_is_the_median_and_range_of_newest_prices_for_one_gpu() -> None:
+def test_a_market_is_the_median_and_range_of_each_providers_cheapest_gpu() -> None:
     ExchangeRate.objects.create(on=DAY, currency="JPY", per_usd=150, source="ECB")
     seen("16", DAY, sku="a")
     seen("24", DAY, sku="b")
     seen("2400", DAY, sku="c", provider="sakura", currency="JPY", gpu_count=4)
-    seen("32", DAY + timedelta(days=1), sku="b")
+    seen("28", DAY + timedelta(days=1), sku="a")
     seen("0.8", DAY + timedelta(days=1), sku="floor", floor=True)
     seen("0.8", DAY + timedelta(days=1), sku="unsure", not_comparable="count_unknown")
     seen("0.8", DAY + timedelta(days=1), sku="bid", tier="spot")
     points = history.market_of("H100-SXM5", DAY + timedelta(days=30))
-    assert [(p.on, int(p.low), int(p.median), int(p.high), p.offers) for p in points] == [
-        (DAY, 2, 3, 4, 3),
-        (DAY + timedelta(days=1), 2, 4, 4, 3),
+    assert [(p.on, int(p.low), int(p.median), int(p.high), p.listed) for p in points] == [
+        (DAY, 2, 3, 4, 2),
+        (DAY + timedelta(days=1), 3, 3, 4, 2),
     ]
 
 
 def test_a_price_older_than_half_a_year_is_in_no_market() -> None:
     seen("16", DAY - timedelta(days=181), sku="old")
     seen("24", DAY, sku="new")
-    assert [point.offers for point in history.market_of("H100-SXM5", DAY)] == [1, 1]
+    assert [point.listed for point in history.market_of("H100-SXM5", DAY)] == [1, 1]
     assert history.market_of("H100-SXM5", DAY)[-1].low == 3
 
 
