@@ -54,6 +54,7 @@ ASSUMPTIONS: dict[str, str | Promise] = {
     "prefill_step_share": _("Share of its prefill that a joining prompt adds to steps"),
     "prefill_half_tokens": _("Prompt length at which prefill reaches half its rate"),
     "hop_s": _("Time per exchange between GPUs"),
+    "preempted_share": _("Delay of tokens where requests are put back for want of cache"),
     "hop_growth": _("Growth of the time per exchange with the number of GPUs"),
     "link_fraction": _("Link rate reached"),
     "stage_s": _("Time per pipeline stage"),

@@ -26,7 +26,9 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import NoReverseMatch, reverse
 
-from planner import market
+from planner import calibration, market, speed_constants
+from planner.evaluation.rows import read
+from planner.evaluation.throughput_answers import predictions
 
 LARGE_MARKET = 250_000
 AT_ONCE = 100
@@ -146,6 +148,7 @@ def figures(at: datetime, *, runs: int = 20, large: bool = True, evaluate: bool 
         yield from _large(at, client, workbench, runs)
     if evaluate:
         yield _evaluate()
+        yield _predictions(runs)
 
 
 def _catalog_lists(client: Client, runs: int) -> Iterator[Figure]:
@@ -237,6 +240,23 @@ def _evaluate() -> Figure:
     taken = Taken().run(lambda: call_command("evaluate", *files, json=True, stdout=out))
     rows = json.loads(out.getvalue())["summary"]["rows"]
     return Figure(name, 20, taken.clock[0] / 1000, "once", 1, "s", f"{rows} rows", taken.cpu[0] / 1000)
+
+
+def _predictions(runs: int) -> Figure:
+    """One prediction, amortised over all that are worked out in one vectorised pass."""
+    name = "prediction in the vectorised pass"
+    file = Path(settings.MEASUREMENTS_DIR) / "accuracy" / EVALUATE_FILES[0]
+    if not file.is_file():
+        return Figure(name, 50, None, "median", 0, "µs", "no measurement files (MITSUMORI_MEASUREMENTS)")
+    cases = calibration.data(read([file])).cases
+    fitted = speed_constants.constants()
+    predictions(cases, fitted)
+    taken = Taken().run(lambda: predictions(cases, fitted), max(3, runs // 4))
+    each = 1000 / len(cases)
+    return Figure(
+        name, 50, percentile(taken.clock, 0.5) * each, "median", len(taken.clock), "µs", f"{len(cases)} at once",
+        statistics.median(taken.cpu) * each,
+    )  # fmt: skip
 
 
 def as_document(found: list[Figure]) -> list[dict[str, object]]:

@@ -52,6 +52,7 @@ PRIORS: dict[str, float] = {
     "request_fixed_s": 2e-2,
     "synchrony_fraction": 0.4,
     "kv_residency_fraction": 0.8,
+    "preempted_share": 0.4,
     "latency_limit_fraction": 0.8,
 }
 """Where the fit starts and what it is pulled toward."""
@@ -59,12 +60,14 @@ PRIORS: dict[str, float] = {
 PRIOR_FACTORS: dict[str, dict[Axis, dict[str, float]]] = {
     "hop_s": {"link": {"pcie": 3.0}},
     "kv_residency_fraction": {"engine": {"tensorrt_llm": 1.25}},
+    "preempted_share": {"engine": {"tensorrt_llm": 0.1, "llama_cpp": 0.1}},
     "step_layer_s": {"launch": {"eager": 2.0}},
 }
 
 FREEDOM: dict[str, float] = {
     "roof_exponent": 0.3,
     "kv_residency_fraction": 0.2,
+    "preempted_share": 0.5,
     "latency_limit_fraction": 0.15,
     "prefill_step_share": 0.7,
     "prefill_half_tokens": 0.7,
@@ -154,14 +157,31 @@ def data(rows: Sequence[Row], most_per_group: float = 30.0) -> Data:
     return Data(kept, cases, np.array([min(1.0, (most_per_group / groups[key]) ** 0.5) for key in keys]))
 
 
+def publishers(found: Data) -> dict[tuple[Axis, str], set[str]]:
+    """Who measured something of each class."""
+    names: dict[tuple[Axis, str], set[str]] = {}
+    for owner, classes in zip(found.owners, found.classes, strict=True):
+        for axis in AXES:
+            names.setdefault((axis, getattr(classes, axis)), set()).add(found.rows[owner].source_group)
+    return names
+
+
+def informed_by(found: Data) -> list[dict[str, str | int]]:
+    """Each class with its rows and publishers, and whether it may have factors of its own."""
+    rows: dict[tuple[Axis, str], set[int]] = {}
+    for owner, classes in zip(found.owners.tolist(), found.classes, strict=True):
+        for axis in AXES:
+            rows.setdefault((axis, getattr(classes, axis)), set()).add(owner)
+    return [
+        {"axis": key[0], "class": key[1], "rows": len(rows[key]), "publishers": len(names)}
+        for key, names in sorted(publishers(found).items())
+    ]
+
+
 def unknowns(found: Data) -> list[Factor]:
     """Bases of all constants, and factors of classes that at least two publishers measured."""
     result = [Factor(name, None, "") for name in NAMES]
-    publishers: dict[tuple[Axis, str], set[str]] = {}
-    for owner, classes in zip(found.owners, found.classes, strict=True):
-        for axis in AXES:
-            publishers.setdefault((axis, getattr(classes, axis)), set()).add(found.rows[owner].source_group)
-    informed = sorted(key for key, names in publishers.items() if len(names) >= SOURCES_MINIMUM)
+    informed = sorted(key for key, names in publishers(found).items() if len(names) >= SOURCES_MINIMUM)
     for constant, (_, axes) in CONSTANTS.items():
         result += [Factor(constant, axis, name) for axis, name in informed if axis in axes]
     return result

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.calibration import SOURCES_MINIMUM, Array, Data, data, fit, to_constants, unknowns
+from planner.calibration import SOURCES_MINIMUM, Array, Data, data, fit, informed_by, to_constants, unknowns
 from planner.evaluation.cards import cards
 from planner.evaluation.rows import read
 from planner.evaluation.scoring import FACTOR_OF_TWO
@@ -98,6 +98,7 @@ def _fitted_on(found: Data) -> dict[str, Any]:
         "publishers": publishers,
         "sources_minimum": SOURCES_MINIMUM,
         "unknowns": len(unknowns(found)),
+        "classes": informed_by(found),
     }
 
 
@@ -162,4 +163,20 @@ def fold_table(errors: Sequence[dict[str, Any]]) -> str:
         f" {line['within_2x']:>8.1%}"
         for line in errors
     ]
+    return "\n".join(lines)
+
+
+def constants_table(made: dict[str, Any]) -> str:
+    """Every constant and factor with the rows and publishers that inform it, for people."""
+    fitted = made["fitted_on"]
+    counted = {(item["axis"], item["class"]): item for item in fitted["classes"]}
+    lines = [f"{'constant':28} {'class':28} {'value':>10} {'rows':>6} {'publishers':>10}"]
+    everything = f"{fitted['rows']:>6} {len(fitted['publishers']):>10}"
+    for constant in made["constants"]["constants"]:
+        lines.append(f"{constant['name']:28} {'':28} {constant['base']:>10.4g} {everything}")
+        for axis, factors in sorted(constant["by"].items()):
+            for name, factor in sorted(factors.items()):
+                held = counted.get((axis, name))
+                known = f"{held['rows']:>6} {held['publishers']:>10}" if held else f"{0:>6} {0:>10}"
+                lines.append(f"{'':28} {f'{axis} {name}':28} {f'× {factor:.3f}':>10} {known}")
     return "\n".join(lines)

@@ -47,6 +47,7 @@ CONSTANTS: dict[str, tuple[str, tuple[Axis, ...]]] = {
     "request_fixed_s": ("s", _SOFTWARE),
     "synchrony_fraction": ("1", ("engine",)),
     "kv_residency_fraction": ("1", ("engine",)),
+    "preempted_share": ("1", ("engine",)),
     "latency_limit_fraction": ("1", ()),
 }
 """Every constant of the speed model: its unit, and the axes along which it may differ."""
@@ -68,6 +69,7 @@ MAXIMUM = {
     "prefill_step_share": 1.5,
     "synchrony_fraction": 1.0,
     "kv_residency_fraction": 1.0,
+    "preempted_share": 2.0,
     "latency_limit_fraction": 1.0,
 }
 """Bounds no fit may pass: a share of a physical peak stays below it."""
@@ -118,7 +120,7 @@ class Constants(Frozen):
         return known
 
     def _compute(self, classes: PointClasses) -> Array:
-        values = np.empty(len(NAMES))
+        values = np.full(len(NAMES), np.nan)
         for constant in self.constants:
             value = constant.base
             for axis, factors in constant.by.items():

@@ -98,7 +98,7 @@ def operate(points: Sequence[ServingPoint], constants: Constants) -> list[Operat
         queued, in_flight / np.maximum(state.request_rate_per_s, 1e-30) - state.decode_s, state.ttft_s
     )
     ttft = np.maximum(ttft, state.ttft_s)
-    interrupted = state.tpot_s - state.step.total_s
+    interrupted = state.tpot_s * steady.accepted - state.step.total_s
     at_cap = beyond | steady.saturated
     columns = [
         a.tolist()

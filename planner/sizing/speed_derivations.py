@@ -13,7 +13,7 @@ from planner.sizing.evidence import Asked, near
 from planner.sizing.quantities import Derivation, Term
 from planner.sizing.serving import ALONE, OperatingPoint, ServingPoint, Steady
 
-BY_LOAD = "steady state at this load: bisection of Little's law (docs/methods.md)"
+BY_LOAD = "steady state at this load: solved from Little's law (docs/methods.md)"
 """Source of what no product gives, but the balance of arrivals and service."""
 BUSIEST = 0.98
 """Share of its time a replica may be busy with prompts in the queue's formula (as in ``steady``)."""

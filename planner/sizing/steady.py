@@ -7,7 +7,7 @@ from Little's law, so the state at a given load is found by bisection, for all p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Literal
 
@@ -156,6 +156,20 @@ class Steady:
         request = self.kv_prompt_bytes + held * np.maximum(self.kv_full_bytes - self.kv_prompt_bytes, 0.0)
         return self.kv_room_bytes / np.maximum(request, 1e-9)
 
+    @property
+    def preemption(self) -> Array:
+        """How much longer a token takes where requests are put back because their cache outgrows the room.
+
+        1 + preempted_share × growth × (1 − room ÷ admitted), growth being the output's share of a request's cache:
+        an engine that admits requests by their prompts takes in more than the room holds at full length, and those
+        put back wait for it between two of their tokens. Engines that keep the whole length free put none back.
+        """
+        asked = np.where(self.by_rate | self.saturated, UNLIMITED, self.load_value)
+        admitted = np.maximum(np.minimum(asked, self.batch_cap), 1.0)
+        growth = 1.0 - self.kv_prompt_bytes / np.maximum(self.kv_full_bytes, 1e-9)
+        excess = 1.0 - np.minimum(self.room / admitted, 1.0)
+        return 1.0 + self.replicas.constant("preempted_share") * growth * excess
+
     @cached_property
     def most_together(self) -> Array:
         """The most sequences of a batch that starts together, which all reach their full length at once."""
@@ -272,7 +286,9 @@ class Steady:
         target = np.where(self.within_limits, 1.0, np.where(self.saturated, np.inf, self.load_value))
         state = self.at(self._largest(target))
         beyond = self._load(cap) < target
-        return state, cap, beyond
+        crowded = beyond & ~self.within_limits
+        longer = state.tpot_s * np.where(crowded, self.preemption, 1.0)
+        return replace(state, tpot_s=longer), cap, beyond
 
 
 _WORKED_OUT = (

@@ -37,6 +37,7 @@ VALUES = {
     "request_fixed_s": 2e-2,
     "synchrony_fraction": 0.3,
     "kv_residency_fraction": 0.75,
+    "preempted_share": 0.4,
     "latency_limit_fraction": 0.75,
 }
 

@@ -222,3 +222,15 @@ def test_a_range_is_wider_where_nobody_measured_the_engine_or_the_device() -> No
     assert near.value == far.value
     assert near.high / near.low == pytest.approx(1.25 / 0.8)
     assert far.high / far.low == pytest.approx((1.25 / 0.8) ** 1.5)
+
+
+def test_requests_put_back_for_want_of_cache_wait_between_tokens_and_planned_ones_are_not() -> None:
+    crowded = replace(
+        EIGHT_BILLION, kv_room_bytes=20 * 1300 * 131072.0, kv_prompt_bytes=500 * 131072.0, load_value=200.0
+    )
+    whole = replace(crowded, kv_prompt_bytes=crowded.kv_full_bytes)
+    never = constants(preempted_share=1e-9)
+    for point, longer in ((crowded, True), (whole, False)):
+        (waits,), (plain,) = operate([point], CONSTANTS), operate([point], never)
+        assert (value(waits.tpot_s) > 1.05 * value(plain.tpot_s)) == longer
+        assert waits.request_rate_per_s == plain.request_rate_per_s
