@@ -14,6 +14,7 @@ from django.conf import settings
 from django.test import Client
 from pypdf import PdfReader
 
+from catalog.sources import SOURCES
 from planner import kinds, training_constants
 from planner.assumption_words import ASSUMPTIONS
 from planner.sizing.constants import CONSTANTS
@@ -106,14 +107,7 @@ def test_english_is_noticed() -> None:
     assert english_left('<p>Llama 3.1 8B は <code>not a sentence</code>。</p><button lang="en">') == []
 
 
-NAMES = (
-    "Azure Retail Prices",
-    "ECB euro reference rates",
-    "Oracle Cloud price list",
-    "Text Generation Inference",
-    "Vast.ai search",
-    "config.json in ",
-)
+NAMES = ("Text Generation Inference", "config.json in ", *(source.title for source in SOURCES.values()))
 PAGES = [
     "/", "/workbench/", "/workbench/?kind=llm_batch", "/workbench/?in=x&deadline=-1", "/workbench/?ttft=0.0001",
     "/workbench/?model=nothing/known", "/catalog/accelerators/", "/catalog/accelerators/?q=zzz",
