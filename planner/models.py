@@ -11,6 +11,8 @@ from django.db import models
 
 CONFIG_BYTES_MAXIMUM = 64 * 1024
 CONFIG_DAYS = 90
+PASTED_CONFIGS_MAXIMUM = 20_000
+"""Configurations kept of those that visitors gave; beyond it the one that nobody used for longest goes."""
 HUB_CONFIGS_MAXIMUM = 5_000
 """Configurations kept of a hub's models; beyond it the one that was fetched first goes."""
 USE_NOTED_EVERY = timedelta(days=1)
@@ -41,7 +43,7 @@ class PastedConfig(models.Model):
     def keep(cls, config: dict[str, Any], at: datetime) -> PastedConfig:
         """Store a configuration that was already read and bounded; the same content is one row.
 
-        Those nobody used for 90 days are deleted at the same time.
+        Those nobody used for 90 days are deleted at the same time, and what is too many.
         Raises ``ValueError`` where its canonical text is above 64 kB.
         """
         text = json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
@@ -52,6 +54,8 @@ class PastedConfig(models.Model):
         digest = hashlib.sha256(text.encode("ascii")).hexdigest()
         cls.objects.expired(at).delete()
         kept, _created = cls.objects.update_or_create(digest=digest, defaults={"text": text, "used_at": at})
+        unused = cls.objects.order_by("-used_at", "pk").values_list("pk", flat=True)[PASTED_CONFIGS_MAXIMUM:]
+        cls.objects.filter(pk__in=list(unused)).delete()
         return kept
 
     @classmethod

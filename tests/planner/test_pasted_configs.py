@@ -38,3 +38,13 @@ def test_a_configuration_is_forgotten_90_days_after_its_last_use(at: datetime) -
     assert PastedConfig.find(kept.digest, at + timedelta(days=178 + 91)) is None
     PastedConfig.keep({"other": 1}, at + timedelta(days=178 + 91))
     assert not PastedConfig.objects.filter(digest=kept.digest).exists()
+
+
+def test_of_too_many_configurations_the_one_unused_for_longest_goes(
+    monkeypatch: pytest.MonkeyPatch, at: datetime
+) -> None:
+    monkeypatch.setattr("planner.models.PASTED_CONFIGS_MAXIMUM", 3)
+    kept = [PastedConfig.keep({"a": number}, at + timedelta(minutes=number)).digest for number in range(3)]
+    PastedConfig.keep({"a": 0}, at + timedelta(minutes=9))
+    newest = PastedConfig.keep({"a": 4}, at + timedelta(minutes=10)).digest
+    assert set(PastedConfig.objects.values_list("digest", flat=True)) == {kept[0], kept[2], newest}
