@@ -239,7 +239,10 @@ def test_calibrating_the_same_measurements_gives_the_same_bytes(tmp_path: Path) 
 
 
 def test_the_shipped_files_hold_nothing_measured() -> None:
-    ratios = json.loads((speed_constants.SEED.parent / "calibration_ratios.json").read_text())["rows"]
-    assert ratios
-    assert all("measured" not in row and "value" not in row for row in ratios)
-    assert {"id", "ratio", "metric", "family", "gpu", "engine", "regime", "source"} == set(ratios[0])
+    held = json.loads((speed_constants.SEED.parent / "calibration_ratios.json").read_text())
+    assert held["rows"]
+    assert set(held["columns"]) == {
+        "id", "ratio", "metric", "family", "gpu", "engine", "regime", "source", "shape", "fitted", "assumed",
+    }  # fmt: skip
+    assert set(held) == {"about", "accelerators", "columns", "rows", "shapes", "sources"}
+    assert all(len(row) == len(held["columns"]) for row in held["rows"])
