@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from planner import wording
 from planner.candidate_views import CandidateView
@@ -131,7 +132,9 @@ def _hardware_gains(dear: Candidate, cheap: Candidate) -> Iterable[str]:
     if "tp_over_pcie" in cheap.warnings and "tp_over_pcie" not in dear.warnings:
         yield _("its GPUs are not split over PCIe")
     if dear.machines < cheap.machines:
-        yield _("%(got)s machines instead of %(other)s") % {"got": dear.machines, "other": cheap.machines}
+        yield ngettext(
+            "%(got)d machine instead of %(other)d", "%(got)d machines instead of %(other)d", dear.machines
+        ) % {"got": dear.machines, "other": cheap.machines}
     if dear.monthly.complete and not cheap.monthly.complete:
         yield _("its price is known completely")
     if cheap.offer.stale and not dear.offer.stale:
