@@ -78,7 +78,7 @@ LAST = (
     Head("available_gib", _("Memory available per GPU"), "GiB"),
     Head("what_would_help", _("What would help")),
     Head("source_url", _("Address of the source")),
-    Head("priced_at", _("Prices as of")),
+    Head("priced_at", _("Prices as of"), "UTC"),
     Head("fingerprint", _("Fingerprint")),
 )
 
@@ -191,7 +191,7 @@ def _rejection(middle: tuple[Column, ...], rejection: Rejection, coded: bool) ->
 def _last(sheet: Sheet, row: Candidate | Rejection, coded: bool) -> list[Value]:
     tail: list[Value] = [
         row.offer.source_url,
-        sheet.priced_at.isoformat(timespec="seconds"),
+        sheet.priced_at.isoformat(timespec="seconds") if coded else sheet.priced_at,
         sheet.fingerprint or _status("draft", coded),
     ]
     if isinstance(row, Candidate):

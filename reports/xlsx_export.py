@@ -56,6 +56,7 @@ class _Book:
         self.head = self.book.add_format({"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"})
         self.date = self.book.add_format({"num_format": "yyyy-mm-dd"})
         self.text = self.book.add_format({"num_format": "@"})
+        self.moment = self.book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
         self.numbers: dict[int, Any] = {}
 
     def number(self, value: Decimal | int | float) -> Any:
@@ -86,6 +87,10 @@ class _Book:
             page.write_boolean(row, column, value)
         elif isinstance(value, Decimal | int | float):
             page.write_number(row, column, float(value), self.number(value))
+        elif isinstance(value, datetime):  # in UTC, which its column says: a workbook knows no zones
+            page.write_datetime(
+                row, column, value.astimezone(UTC).replace(tzinfo=None, microsecond=0), self.moment
+            )
         elif isinstance(value, date):
             page.write_datetime(row, column, datetime(value.year, value.month, value.day), self.date)  # noqa: DTZ001
         else:
@@ -160,7 +165,9 @@ def _about(sheet: Sheet) -> list[list[Value]]:
         [pgettext("of a plan", "Version"), sheet.number],
         *_together(sheet),
         [_("Currency"), words.converted(sheet.converted) if sheet.converted else None],
-        [_("Prices as of"), sheet.priced_at.isoformat(timespec="seconds")],
+        [f"{_('Saved on')} [UTC]", sheet.created_at],
+        [f"{_('Prices as of')} [UTC]", sheet.priced_at],
+        [_("To be checked again after"), sheet.valid_until.date()],
         [_("Engine version"), sheet.engine_version],
         [_("Catalog version"), sheet.catalog_version],
         [_("Fingerprint"), sheet.fingerprint or words.status("draft")],

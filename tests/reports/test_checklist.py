@@ -6,13 +6,15 @@ import io
 import itertools
 import json
 from decimal import Decimal
+from pathlib import Path
 
 import openpyxl
+import pdfua
 import pytest
 from pydantic import ValidationError
 
 from reports import checklist as lists
-from reports import content
+from reports import content, exports, services
 from reports.checklist import Checklist, Service, availability
 from reports.models import Plan
 from tests.reports.conftest import Crew
@@ -141,6 +143,28 @@ def test_every_file_carries_the_checklist(plan: Plan, crew: Crew) -> None:
     assert ("Driver, framework and runtime", "GPU and driver", True, "580.95 on H100") in rows
     assert any(row[3] == "=1+1 image of last week" for row in rows)
     assert all(cell.data_type != "f" for line in book["Checklist"].iter_rows() for cell in line)
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_the_paper_with_a_checklist_and_several_workloads_is_accessible(
+    plan: Plan, crew: Crew, tmp_path: Path, language: str
+) -> None:
+    editor = crew.client("editor")
+    editor.post(f"/plans/{plan.slug}/checklist/", POSTED)
+    second = {
+        "title": "Two 見積",
+        "query": "kind=llm_batch",
+        "name": "夜間",
+        "base_number": 2,
+        "place": "new",
+    }
+    assert editor.post(f"/plans/{plan.slug}/add/", second).status_code == 302
+    version = services.newest(Plan.objects.get(pk=plan.pk))
+    for paper in exports.PAPERS:
+        target = tmp_path / f"{paper}.pdf"
+        target.write_bytes(exports.of_version(version, "pdf", language, paper=paper).content)
+        report = pdfua.validate(str(target))
+        assert [f"{finding.rule_id}: {finding.message}" for finding in report.findings] == []
 
 
 def test_a_version_keeps_its_checklist_when_figures_are_computed_anew(plan: Plan, crew: Crew) -> None:

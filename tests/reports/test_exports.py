@@ -16,10 +16,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from planner import wording
+from planner import csv_cells, wording
 from planner.sizing.results import Limit
 from planner.sizing.workload import Filters, ModelReference, ServingWorkload, Targets
-from reports import content, csv_export, exports, services, sheets
+from reports import content, exports, services, sheets
 from reports.figures import header
 from reports.models import Plan
 from reports.table import columns
@@ -216,9 +216,9 @@ def test_no_cell_becomes_a_formula(catalog: None, title: str) -> None:
 
 
 def test_negative_numbers_stay_numbers() -> None:
-    assert csv_export.cell(Decimal("-1570.96")) == "-1570.96"
-    assert csv_export.cell(-3) == "-3"
-    assert csv_export.cell("-1570.96") == "'-1570.96"
+    assert csv_cells.cell(Decimal("-1570.96")) == "-1570.96"
+    assert csv_cells.cell(-3) == "-3"
+    assert csv_cells.cell("-1570.96") == "'-1570.96"
 
 
 def test_figures_have_no_noise_and_nothing_unknown_is_a_number(catalog: None) -> None:
@@ -378,3 +378,17 @@ def test_constants_in_a_workbook_have_no_noise(catalog: None) -> None:
     numbers = [value for value in values if isinstance(value, float) and not value.is_integer()]
     assert numbers
     assert [value for value in numbers if float(f"{value:.6g}") != value] == []
+
+
+def test_the_workbook_holds_real_moments_days_and_numbers_under_frozen_heads(plan: Plan) -> None:
+    book = openpyxl.load_workbook(io.BytesIO(make(sheets.of_version(services.newest(plan)), "xlsx")))
+    for page in book.worksheets:
+        assert page.freeze_panes == "A2"
+    lines = list(book.worksheets[0].iter_rows(values_only=True))
+    moment = lines[1][lines[0].index("Prices as of [UTC]")]
+    assert moment == AT.replace(tzinfo=None)
+    assert isinstance(lines[1][lines[0].index("Price read on")], date)
+    about = dict(list(book["Plan"].iter_rows(values_only=True))[1:])
+    assert about["Saved on [UTC]"] == AT.replace(tzinfo=None)
+    assert about["To be checked again after"].date() == date(2026, 12, 30)
+    assert about["Version"] == 1
