@@ -542,7 +542,7 @@ def _run_block(candidate: Candidate) -> Block:
         ),
         note=_(
             # xgettext:no-python-format
-            "With an 80 % range. MFU counts 6 operations a parameter and token, against the rate of the precision."
+            "With an 80 % range. MFU counts 6 operations a parameter and token, 4 where weights are frozen."
         ),
     )
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from planner.sizing.quantities import Derivation, Term
 from planner.sizing.training import checkpoints
 from planner.sizing.training.counting import parameters
 from planner.sizing.training.job import Job
 from planner.sizing.training.placing import TrainingPlacement
+from planner.sizing.training.question import Question
 from planner.sizing.training.states import BYTES, moment_bytes
 
-if TYPE_CHECKING:
-    from planner.sizing.training.setting import TrainingSetting
 
-
-def derive(setting: TrainingSetting, placed: TrainingPlacement) -> dict[str, Derivation]:
+def derive(asked: Question, placed: TrainingPlacement) -> dict[str, Derivation]:
     """Every derivation of a run by the name of its figure."""
-    found = [_needed(placed), _step(placed), *_run(setting, placed)]
+    found = [_needed(placed), _step(placed), *_run(asked, placed)]
     if placed.choice.job.method == "full":
         found.append(_state(placed.choice.job))
-    if "checkpoint_interval_s" in placed.facts and setting.workload.checkpoints.interval_minutes is None:
+    if "checkpoint_interval_s" in placed.facts and asked.workload.checkpoints.interval_minutes is None:
         found.append(_interval(placed))
     return {item.figure: item for item in found}
 
@@ -87,7 +83,7 @@ def _step(placed: TrainingPlacement) -> Derivation:
     )
 
 
-def _run(setting: TrainingSetting, placed: TrainingPlacement) -> tuple[Derivation, ...]:
+def _run(asked: Question, placed: TrainingPlacement) -> tuple[Derivation, ...]:
     facts, job = placed.facts, placed.choice.job
     hours = Derivation(
         figure="run_hours",
@@ -116,7 +112,7 @@ def _run(setting: TrainingSetting, placed: TrainingPlacement) -> tuple[Derivatio
     steps = Derivation(
         figure="steps",
         formula="ceil(samples / effective_batch)",
-        terms=(_term("samples", setting.samples, "1"), _term("effective_batch", job.step_samples, "1")),
+        terms=(_term("samples", asked.samples, "1"), _term("effective_batch", job.step_samples, "1")),
         value=facts["steps"],
         unit="1",
     )

@@ -34,6 +34,15 @@ def model_flops_per_token(arch: Architecture) -> float:
     return 3.0 * FORWARD_FLOPS * active_parameter_count(arch)
 
 
+def useful_flops_per_token(job: Job) -> float:
+    """What MFU counts: 6 × active parameters, or 4 where the weights are frozen and have no gradients of their own."""
+    whole = model_flops_per_token(job.arch)
+    return whole if job.method == "full" else whole * FROZEN_SHARE
+
+
+FROZEN_SHARE = 2 / 3
+
+
 def attention_forward(wide: Widths, sequence: float) -> float:
     """Forward operations of attention for one token of a sequence, causal, all layers.
 

@@ -130,7 +130,7 @@ def test_a_deadline_that_no_number_of_machines_meets_is_a_miss() -> None:
 
 def test_tokens_are_compute_optimal_where_none_are_given() -> None:
     found = setting(PretrainingWorkload(parameters_billion=7), EIGHT)
-    assert found.tokens_total == pytest.approx(20 * 7e9, rel=0.1)
+    assert found.question.tokens_total == pytest.approx(20 * 7e9, rel=0.1)
 
 
 def test_spot_needs_checkpoints_that_resume() -> None:
