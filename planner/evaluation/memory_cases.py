@@ -90,6 +90,8 @@ class MemoryCase:
     slots: int
     request_tokens: int
     context_divider: int
+    beyond: str | None = None
+    """Something that takes memory and is not counted: only that it does not fit can be said."""
     from_outside: bool = False
     """Whether a peak was seen from outside the process."""
     call: Generation | None = None
@@ -116,8 +118,9 @@ def case(inputs: Mapping[str, str]) -> MemoryCase:
     extra = options(inputs.get("options", ""))
     if inputs.get("kind", "llm") not in ("llm", "vision"):
         raise Unsupported(f"kind of workload: {inputs['kind']}")
-    if "adapters" in extra:
-        raise Unsupported("option adapters")
+    beyond = "option adapters" if "adapters" in extra else None
+    if beyond and metric != "verdicts":
+        raise Unsupported(beyond)
     call = generation(inputs, extra) if metric == "peak_vram_gib" else None
     name, version, stated = (LAID_OUT_AS, None, False) if call else _engine(inputs)
     if name == "vllm" and version is None and extra.get("chunked_prefill") == "0":
@@ -130,8 +133,13 @@ def case(inputs: Mapping[str, str]) -> MemoryCase:
         arch = as_kept(arch, inputs.get("engine", ""))
     if arch.has_experts is False and extra.get("mla"):
         raise Unsupported("option mla on this model")
-    if _drafts(extra, arch, without=name == "llama_cpp" and metric in WITHOUT_WEIGHTS):
-        arch = drafting(arch)
+    try:
+        if _drafts(extra, arch, without=name == "llama_cpp" and metric in WITHOUT_WEIGHTS):
+            arch = drafting(arch)
+    except Unsupported as other_model:
+        if metric != "verdicts":
+            raise
+        beyond = str(other_model)
     cached_as = arch
     if extra.get("mla") == "0" or extra.get("mla_support") == "0":
         cached_as = with_full_heads(arch)
@@ -190,6 +198,7 @@ def case(inputs: Mapping[str, str]) -> MemoryCase:
         slots=slots,
         request_tokens=max(1, request),
         context_divider=_whole(inputs, "dcp") or _whole(extra, "dcp") or 1,
+        beyond=beyond,
         from_outside=inputs.get("measure") in FROM_OUTSIDE,
         call=call,
         file_bits=bits,

@@ -132,6 +132,8 @@ def predict(one: MemoryCase, eras: tuple[Runtime, ...]) -> float | str:
         outcomes = {_verdict(one, runtime, _device(one, total)) for total in totals if total is not None}
         if not outcomes:
             raise Unsupported("card: not named")
+        if one.beyond and "fits" in outcomes:
+            raise Unsupported(one.beyond)
         return "fits" if "fits" in outcomes else "does_not_fit"
     values = sorted(_figure(one, runtime, _device(one, total)) for total in totals)
     middle = values[len(values) // 2]

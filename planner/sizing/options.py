@@ -123,8 +123,8 @@ class Desk:
         layout, split = worst
         if split.overcommitted_bytes and split.needed_bytes <= split.usable_bytes:
             # Enough room, but a budget so large that the engine has none beside it.
-            asked = {"asked": self.need.utilization, "maximum": split.fraction_maximum}
-            return Refusal("memory", {"rule": "overcommitted"} | asked, layout=layout)
+            shares = {"asked": self.need.utilization, "maximum": split.fraction_maximum}
+            return Refusal("memory", {"rule": "overcommitted"} | shares, layout=layout)
         return Refusal("memory", {"devices": layout.device_count}, split, layout)
 
     def _option(self, machine: Machine, layout: Layout) -> Option | MemorySplit:

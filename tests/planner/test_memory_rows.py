@@ -125,6 +125,15 @@ def test_verdicts_that_ran_are_called_fitting_but_for_two() -> None:
     assert not [real for real, said in answered if real != "fits" and said == "fits"]
 
 
+@pytest.mark.parametrize(("memory_gib", "said"), [("16", "does_not_fit"), ("79", None)])
+def test_what_does_not_fit_without_a_drafter_does_not_fit_with_one(memory_gib: str, said: str | None) -> None:
+    asked = row("verdicts", metric="verdicts", gpu="H100-80GB", usable_gib=memory_gib, options="drafter=dflash",
+                max_model_len="8192", gpu_memory_utilization="0.9", weights="bfloat16")  # fmt: skip
+    (answer,) = predict_memory_rows([asked])
+    assert answer.predicted == said
+    assert said or answer.reason == "option drafter"
+
+
 @pytest.mark.measurements
 def test_what_is_not_covered_is_refused_by_name(measured: list[Row]) -> None:
     for item, answer in zip(measured, predict_memory_rows(measured), strict=True):
