@@ -20,6 +20,10 @@ NOT_READ = "general knowledge, not read"
 """A cell whose source says this is shown as unverified."""
 
 
+ARM_HOSTED = ("GH200", "GB200", "GB300", "GB10")
+"""Superchips: the card is joined to an Arm processor and sold with it."""
+
+
 class AcceleratorFact(BaseModel):
     """One exact variant, per device as the runtime enumerates it. ``None`` is unknown, never zero."""
 
@@ -70,6 +74,11 @@ class AcceleratorFact(BaseModel):
         if self.smi_mib is not None:
             return self.smi_mib * 1024**2
         return None if self.memory_gb is None else int(self.memory_gb * 1024**3)
+
+    @property
+    def host_architecture(self) -> str | None:
+        """What container images must be built for, where the card comes with its host; nothing where any will do."""
+        return "arm64" if self.name.startswith(ARM_HOSTED) else None
 
     def is_unverified(self, group: str) -> bool:
         return NOT_READ in self.sources.get(group, "")

@@ -144,6 +144,7 @@ def _device(fact: AcceleratorFact) -> list[Fact]:
         Fact(_("form factor"), fact.form_factor),
         Fact(_("devices on one board"), number(fact.devices_per_board)),
         _line(fact, "tdp", _("power"), number(fact.tdp_w), "W"),
+        Fact(_("container images must be for"), fact.host_architecture or _("its host's processor")),
         Fact(_("partitions"), fact.mig, is_quoted=True),
         Fact(_("year"), str(fact.year) if fact.year else None),
         Fact(_("how sure"), wording.say(wording.STATUSES, fact.status)),

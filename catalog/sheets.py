@@ -50,6 +50,8 @@ def machine_facts(offer: Offer, size: MachineType | None) -> list[Fact]:
         link = wording.say(wording.LINKS, fact.link) if fact.link != "unknown" else None
         rate = scaled(fact.link_bytes_per_s, 1e9)
         facts.append(Fact(_("link between its GPUs"), link))
+        if fact.host_architecture:
+            facts.append(Fact(_("container images must be for"), fact.host_architecture))
         if rate:
             facts.append(Fact(_("link, both directions, per GPU"), rate, "GB/s"))
     facts.append(Fact(_("fabric between machines"), offer.fabric or (size and size.fabric) or None))
