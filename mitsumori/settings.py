@@ -158,6 +158,7 @@ MIDDLEWARE = [
     "django_prometheus.middleware.PrometheusBeforeMiddleware",
     # Outside everything that can answer, so that errors raised below carry the same headers.
     "mitsumori.middleware.ResponseHeaders",
+    "mitsumori.compression.PackedPages",
     "csp.middleware.CSPMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
