@@ -92,6 +92,7 @@ PRICES: dict[str, str | Promise] = {
 NOTES: dict[str, str | Promise] = {
     "tiered": _("price in steps"),
     "billing_unit_unknown": _("billing unit not known"),
+    "committed": _("a commitment: paid for the whole month, used or not"),
 }
 
 

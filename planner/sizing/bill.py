@@ -40,6 +40,11 @@ INTERRUPTIBLE_TIERS = ("spot", "community")
 """Machines that can be taken away: only for work that can afford it."""
 
 
+COMMITTED_TIERS = ("reserved",)
+"""Machines that are paid for the whole month, whether they run or not."""
+WHOLE_MONTH_HOURS = Decimal(730)
+
+
 def rework_fraction() -> Decimal:
     """Share of machine time done twice on interruptible machines: interruptions per hour × hours lost at each."""
     return Decimal(str(INTERRUPTIONS_PER_HOUR.value)) * Decimal(str(HOURS_LOST.value))
@@ -70,6 +75,14 @@ def jobs(schedule: Schedule, hours_per_job: Decimal) -> Run:
     days = Decimal(str(schedule.days_per_month))
     starts = Decimal(str(schedule.starts_per_day)) * days or Decimal(1)
     return Run(hours_per_job, starts, max(24 * days, hours_per_job * starts))
+
+
+def paid(run: Run, tier: str) -> Run:
+    """When machines of a tier are paid for: a commitment runs on while they stand, 730 hours a month."""
+    if tier not in COMMITTED_TIERS:
+        return run
+    hours = max(WHOLE_MONTH_HOURS, run.hours_ceiling)
+    return Run(hours, Decimal(1), hours)
 
 
 def billed_hours(
@@ -208,6 +221,7 @@ def month(
     rates: Rates,
     currency: str,
     rework: Decimal = Decimal(0),
+    tier: str = "on_demand",
 ) -> Bill | None:
     """The month's bill, tax excluded: every line rounded half up, the total the sum of the known lines.
 
@@ -218,10 +232,13 @@ def month(
     factor = rates.factor(price.currency, currency)
     if factor is None:
         return None
+    run = paid(run, tier)
     hours = billed_hours(run, terms.unit_s, terms.minimum_s, terms.cap_hours)
     per_unit = shown_unit_price(price.amount, factor)
     count = Decimal(1) if price.per_month else hours
     lines = [_machine_line("gpu", price, machines, count, per_unit, currency, terms)]
+    if tier in COMMITTED_TIERS and not price.per_month:
+        lines[0] = lines[0].model_copy(update={"note": "committed"})
     if rework and not price.per_month:
         repeated = repeated_hours(hours, rework, terms)
         lines.append(_machine_line("rework", price, machines, repeated, per_unit, currency, terms))

@@ -147,6 +147,7 @@ def bill_of(
         rates=market.rates,
         currency=weighed.currency,
         rework=setting.rework(placement, facts.tier),
+        tier=facts.tier,
     )
     if made is None:
         raise ValueError(f"offer {facts.offer_id} has no exchange rate to {weighed.currency}")

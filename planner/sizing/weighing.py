@@ -232,8 +232,11 @@ def _hour_steps(setting: Setting[Any], placements: Placements) -> tuple[Integers
         if by_machine and isinstance(placement, Refusal):
             continue
         run = setting.run(placement) if by_machine else scheduled
-        rework = setting.rework(placement if by_machine else None, market.tiers[market.tier_index[row]])
-        found[:, position] = bill.hour_steps(run, market.terms[market.terms_index[row]], rework)
+        tier = market.tiers[market.tier_index[row]]
+        rework = setting.rework(placement if by_machine else None, tier)
+        found[:, position] = bill.hour_steps(
+            bill.paid(run, tier), market.terms[market.terms_index[row]], rework
+        )
     monthly = market.per_month
     steps = np.where(monthly, bill.HOUR_STEPS, found[0][inverse])
     return steps, np.where(monthly, 0, found[1][inverse])

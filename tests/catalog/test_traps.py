@@ -33,7 +33,7 @@ def quotes(name: str, **more: Any) -> list[Quote | Refused]:
             number=number,
             url=f"{BASE}{path}#us-east-1",
             body=body[body.find(b'"SKU"') :] if name == "aws" else body,
-        )  # fmt: skip
+        )
         for number, (path, body) in enumerate(made.items(), 1)
         if "token" not in path and not path.endswith("/version")
     ]

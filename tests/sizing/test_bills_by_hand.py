@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from planner.sizing import hosting
-from planner.sizing.bill import Needs, Run, UnitPrice, hour_steps, machine_minor, month, scheduled
+from planner.sizing.bill import Needs, Run, UnitPrice, hour_steps, machine_minor, month, paid, scheduled
 from planner.sizing.hosting import Stated
 from planner.sizing.offers import MICRO, EgressPrice, EgressStep, Rates, StoragePrice, Terms, shown_unit_price
 from planner.sizing.results import Bill
@@ -186,3 +186,19 @@ def test_the_rankings_integers_agree_where_a_provider_caps_its_month(number: int
     micro = int(shown_unit_price(Decimal(price), Decimal(1)) * MICRO)
     minor = machine_minor(np.array([micro]), np.array([1]), np.array([steps]), currency)
     assert Decimal(int(minor[0])) == WRITTEN[number][1] * (100 if currency == "USD" else 1)
+
+
+def test_a_commitment_is_paid_for_the_whole_month_however_seldom_it_is_used() -> None:
+    seldom = schedule(8, 1, 21)
+    by_hour = made("3.00", run=seldom)
+    committed = month(
+        UnitPrice(Decimal("3.00"), "USD", False, "page", date(2026, 10, 1)), machines=1, run=seldom,
+        terms=Terms("any", unit_s=1), needs=NOTHING, rates=RATES, currency="USD", tier="reserved",
+    )  # fmt: skip
+    assert by_hour.total == Decimal("504.00"), "168 h"
+    assert committed is not None
+    assert committed.total == Decimal("2190.00"), "730 h"
+    assert committed.lines[0].note == "committed"
+    steps, _repeated = hour_steps(paid(seldom, "reserved"), Terms("any", unit_s=1))
+    assert steps == 73_000
+    assert paid(seldom, "on_demand") == seldom
