@@ -293,7 +293,9 @@ CHANGES: dict[str, Text] = {
     "micro_batch": _("a micro-batch of %(to)s, accumulated to the same effective batch"),
     "chunked_loss": _("the loss in chunks"),
     "sharding": _("ZeRO-3, which splits the weights too"),
+    "savings_together": _("full recomputation, one sample at a time, the loss in chunks and ZeRO-3 together"),
     "offload_optimizer": _("the optimizer in host memory"),
+    "offload_activations": _("kept activations in host memory"),
     "optimizer": _("AdamW in 8 bits"),
     "method": _("%(to)s instead"),
     "machines_maximum": _("up to %(to)s machines"),
@@ -489,6 +491,8 @@ RULES: dict[str, Text] = {
         "keeping these weights in host memory needs %(runtime)s %(needs_version)s or newer"
     ),
     "offload_without_experts": _("this model has no experts that could be kept in host memory"),
+    "split_not_supported": _("%(runtime)s does not split a model so"),
+    "split_needs_newer_version": _("this split needs %(runtime)s %(needs_version)s or newer"),
     "overcommitted": _(
         "a gpu_memory_utilization of %(asked)s leaves too little beside it, so that the engine would fail to start; at "
         "most %(maximum)s works"

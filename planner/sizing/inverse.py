@@ -11,23 +11,22 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Literal
 
-from planner.sizing import divisibility, memory, support
+from planner.sizing import divisibility, memory, split_support, support
 from planner.sizing.architecture import Architecture, Latent, Moe, parameter_count
 from planner.sizing.devices import Layout, Machine
 from planner.sizing.formats import FORMATS
 from planner.sizing.memory import Need
 from planner.sizing.quantities import Frozen
 from planner.sizing.results import MemorySplit, Verdict
-from planner.sizing.runtime import Runtime, version_key
+from planner.sizing.runtime import Runtime
 from planner.sizing.workload import TOKENS_MAXIMUM
 
 LimitedBy = Literal["memory", "model_length", "engine_sequences", "searched"]
 """What stops it: the memory, the model's longest position, the engine's cap on sequences, or the search's end."""
 SEQUENCES_MAXIMUM = 65_536
 """No engine runs more sequences in one replica."""
-ATTENTION_APART = {"vllm": "0.9", "sglang": "0.4"}
-"""First versions with data-parallel attention beside expert parallelism (vLLM documentation, data parallel
-deployment; SGLang documentation, DP attention)."""
+ATTENTION_APART = ("vllm", "sglang", "tensorrt_llm")
+"""Engines with data-parallel attention beside expert parallelism (from which version: ``split_support``)."""
 CONVERTED = ("fp8", "int4_awq")
 CONVERTED_LLAMA_CPP = ("gguf_q8_0", "gguf_q4_k_m")
 
@@ -83,7 +82,8 @@ class Question:
         count = self.machine.device_count
         for devices in (n for n in range(1, count + 1) if count % n == 0):
             layout = Layout(pp=devices) if self.runtime.splits_layers else Layout(tp=devices)
-            if divisibility.violation(self.arch, self.need.weights_format, layout) is None:
+            divides = divisibility.violation(self.arch, self.need.weights_format, layout) is None
+            if divides and split_support.refusal(self.runtime, layout) is None:
                 yield layout, count // devices
             if devices > 1 and self._attends_apart(devices):
                 yield Layout(dp=devices, ep=devices), count // devices
@@ -93,12 +93,12 @@ class Question:
 
         Worth it where the cache is latent, which tensor parallelism would keep whole on every rank.
         """
-        since = ATTENTION_APART.get(self.runtime.name)
+        apart = Layout(dp=ranks, ep=ranks)
         latent = all(isinstance(group.attention, Latent) for group in self.arch.layers)
         experts = [group.mlp.experts for group in self.arch.layers if isinstance(group.mlp, Moe)]
         return (
-            since is not None
-            and version_key(self.runtime.version) >= version_key(since)
+            self.runtime.name in ATTENTION_APART
+            and split_support.refusal(self.runtime, apart) is None
             and latent
             and bool(experts)
             and all(count % ranks == 0 for count in experts)

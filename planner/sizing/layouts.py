@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, floor
 
-from planner.sizing import divisibility, memory, placing, support, weights
+from planner.sizing import divisibility, memory, placing, split_support, support, weights
 from planner.sizing.compare import bill_of
 from planner.sizing.devices import Layout, Machine
 from planner.sizing.llm import ORDERS, LlmSetting
@@ -137,7 +137,11 @@ def splits(desk: Desk, machine: Machine, nodes: tuple[int, ...] = ()) -> list[Sp
     if desk.runtime.name in BY_REQUESTS:
         found += [Split(Layout(tp=machine.device_count, pp=count)) for count in nodes]
     form = desk.workload.weights_format
-    return [split for split in found if divisibility.violation(desk.arch, form, _divided(split)) is None]
+    return [
+        split for split in found
+        if divisibility.violation(desk.arch, form, _divided(split)) is None
+        and split_support.refusal(desk.runtime, split.layout, by_requests=split.attention_dp > 1) is None
+    ]  # fmt: skip
 
 
 def _divided(split: Split) -> Layout:

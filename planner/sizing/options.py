@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from math import floor
 from typing import Any
 
-from planner.sizing import divisibility, memory, offload, support
+from planner.sizing import divisibility, memory, offload, split_support, support
 from planner.sizing.architecture import Architecture
 from planner.sizing.devices import Layout, Machine
 from planner.sizing.memory import Need
@@ -18,14 +18,12 @@ from planner.sizing.setting import Refusal
 from planner.sizing.speculation import draft_of
 from planner.sizing.workload import BatchWorkload, Offload, ServingWorkload
 
-_FIELDS = tuple(item.name for item in fields(ServingPoint))
-
 
 def altered(point: ServingPoint, **changes: Any) -> ServingPoint:
     """The point with some fields changed. ``dataclasses.replace`` takes ten times as long, for hundreds of points."""
     made = object.__new__(ServingPoint)
-    for name in _FIELDS:
-        object.__setattr__(made, name, changes[name] if name in changes else getattr(point, name))
+    made.__dict__.update(point.__dict__)
+    made.__dict__.update(changes)
     return made
 
 
@@ -72,7 +70,8 @@ class Desk:
     def _layout(self, devices: int) -> tuple[Layout, dict[str, Any] | None]:
         if devices not in self._split_as:
             layout = Layout(pp=devices) if self.runtime.splits_layers else Layout(tp=devices)
-            broken = divisibility.violation(self.arch, self.workload.weights_format, layout)
+            broken = split_support.refusal(self.runtime, layout)
+            broken = broken or divisibility.violation(self.arch, self.workload.weights_format, layout)
             self._split_as[devices] = (layout, broken)
         return self._split_as[devices]
 

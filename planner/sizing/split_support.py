@@ -1,0 +1,89 @@
+"""Which ways to split a model over devices an engine has, by version. Each row has its source."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from planner.sizing.devices import Layout
+from planner.sizing.quantities import Frozen
+from planner.sizing.runtime import Runtime, version_key
+
+Way = Literal["tensors", "layers", "experts", "requests"]
+"""Tensor, pipeline and expert parallelism; attention kept by requests."""
+
+
+class SplitRule(Frozen):
+    """An engine has this way from a version on; never, where there is none."""
+
+    runtime: str
+    way: Way
+    since: str | None
+    source: str
+
+
+RULES: tuple[SplitRule, ...] = (
+    SplitRule(runtime="vllm", way="layers", since="0.5.1", source="vLLM release notes 0.5.1: pipeline parallelism"),
+    SplitRule(runtime="vllm", way="experts", since="0.7.2",
+              source="vLLM documentation, expert parallel deployment; PR 12583 in 0.7.2"),
+    SplitRule(runtime="vllm", way="requests", since="0.9",
+              source="vLLM documentation 0.9, data parallel deployment"),
+    SplitRule(runtime="sglang", way="layers", since="0.4.6",
+              source="SGLang documentation, server arguments: --pp-size"),
+    SplitRule(runtime="sglang", way="experts", since="0.4", source="SGLang documentation: --ep-size"),
+    SplitRule(runtime="sglang", way="requests", since="0.4", source="SGLang 0.4 announcement: DP attention for MLA"),
+    SplitRule(runtime="tensorrt_llm", way="experts", since="0.9",
+              source="TensorRT-LLM documentation, expert parallelism"),
+    SplitRule(runtime="tensorrt_llm", way="requests", since="0.17",
+              source="TensorRT-LLM documentation: enable_attention_dp"),
+    SplitRule(runtime="llama_cpp", way="tensors", since=None,
+              source="llama.cpp server documentation: --split-mode layer; row splits matrices but gains no stream"),
+    SplitRule(runtime="llama_cpp", way="experts", since=None, source="llama.cpp server documentation: --split-mode"),
+    SplitRule(runtime="llama_cpp", way="requests", since=None, source="llama.cpp server documentation: --split-mode"),
+    SplitRule(runtime="lmdeploy", way="layers", since=None, source="LMDeploy documentation 0.16: --tp, --dp, --ep"),
+    SplitRule(runtime="tgi", way="layers", since=None,
+              source="Text Generation Inference documentation, tensor parallelism: --num-shard alone"),
+    SplitRule(runtime="tgi", way="experts", since=None,
+              source="Text Generation Inference documentation, tensor parallelism: --num-shard alone"),
+    SplitRule(runtime="tgi", way="requests", since=None,
+              source="Text Generation Inference documentation, tensor parallelism: --num-shard alone"),
+    *(SplitRule(runtime=name, way=way, since=None, source=source)
+      for name, source in (("transformers", "Transformers documentation: device_map places whole layers"),
+                           ("exllama", "ExLlamaV2: gpu_split places whole layers"),
+                           ("ollama", "Ollama documentation, FAQ: layers are spread over GPUs"))
+      for way in ("tensors", "experts", "requests")),
+)  # fmt: skip
+
+
+def ways(layout: Layout) -> tuple[Way, ...]:
+    """How a layout splits a model."""
+    found: list[Way] = []
+    if layout.tp > 1:
+        found.append("tensors")
+    if layout.pp > 1:
+        found.append("layers")
+    if layout.ep > 1:
+        found.append("experts")
+    if layout.dp > 1:
+        found.append("requests")
+    return tuple(found)
+
+
+def refusal(runtime: Runtime, layout: Layout, *, by_requests: bool = False) -> dict[str, Any] | None:
+    """Why this engine at this version does not split so, with the source; None where it does or nothing is known.
+
+    ``by_requests``: ranks keep the attention of their own requests, whatever the layout says.
+    """
+    wanted = {*ways(layout), *(("requests",) if by_requests else ())}
+    for rule in RULES:
+        if rule.runtime != runtime.name or rule.way not in wanted:
+            continue
+        if rule.since is None or version_key(runtime.version) < version_key(rule.since):
+            return {
+                "rule": "split_not_supported" if rule.since is None else "split_needs_newer_version",
+                "runtime": runtime.name,
+                "version": runtime.version,
+                "way": rule.way,
+                "needs_version": rule.since,
+                "source": rule.source,
+            }
+    return None
