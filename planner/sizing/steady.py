@@ -24,7 +24,7 @@ LEAST_STEPS = 1e-3
 UNLIMITED = 1e30
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ServingPoint:
     """One replica on one kind of device under one load. Fields of memory are of one rank (see ``Replicas``)."""
 
