@@ -247,14 +247,15 @@ class Search:
             ),
         )
 
-    def smallest(self, machine: Machine, machines: int) -> tuple[Job, Peak] | None:
-        """The job that needs least memory, whether it fits or not."""
+    def smallest(self, machine: Machine) -> tuple[Job, Peak] | None:
+        """The job that needs least memory, whether it fits or not, on the most machines that can share the batch."""
         links = fabric(machine.device, self.task.network_bytes_per_s, machine.device_count)
-        jobs, peaks = self.memory(machine, machine.device_count * machines, links.domain)
-        if not jobs:
-            return None
-        n = int(np.argmin(np.asarray(peaks.total)))
-        return jobs[n], _row(peaks, n)
+        for machines in reversed(machine_counts(self.task.machines_maximum)):
+            jobs, peaks = self.memory(machine, machine.device_count * machines, links.domain)
+            if jobs:
+                n = int(np.argmin(np.asarray(peaks.total)))
+                return jobs[n], _row(peaks, n)
+        return None
 
 
 def _row(table: Peak, n: int) -> Peak:
@@ -301,7 +302,7 @@ def machine_counts(most: int) -> tuple[int, ...]:
 def refused(task: Task, search: Search, machine: Machine) -> Refusal:
     """Why the workload does not fit on this machine, however it is split."""
     device = machine.device
-    found = search.smallest(machine, task.machines_maximum)
+    found = search.smallest(machine)
     if found is None:
         return Refusal(
             "divisibility", {"rule": "no_split", "gpus": machine.device_count * task.machines_maximum}

@@ -12,8 +12,9 @@ from planner.sizing.quantities import GB, Estimate
 from planner.sizing.results import Limit, Miss, Verdict
 from planner.sizing.training import checkpoints
 from planner.sizing.training.constants import classes, regime
-from planner.sizing.training.counting import parameters
+from planner.sizing.training.counting import parameters, widths
 from planner.sizing.training.flops import useful_flops_per_token
+from planner.sizing.training.memory import HALF_BYTES
 from planner.sizing.training.placing import Choice, TrainingPlacement, parts
 from planner.sizing.training.question import Question
 from planner.sizing.training.speed import peak_flops
@@ -172,6 +173,11 @@ def host_need(
         per_parameter = kept.master + moment_bytes(job.state, job.optimizer)
         trained = held.total if job.method == "full" else held.total_adapters
         offloaded = trained * per_parameter / choice.machines
+    if job.offload_activations and job.recompute != "none":
+        split, wide = job.split, widths(job.arch)
+        kept_bytes = HALF_BYTES * job.peak_tokens * wide.hidden * wide.layers / split.pp
+        shards = split.tp if split.sequence_parallel else 1
+        offloaded += kept_bytes / shards * split.gpu_count / choice.machines
     return host.host_need(
         cores=host.cores_for(path, samples_per_s),
         weights_bytes=held.total * 2.0,

@@ -26,6 +26,8 @@ from planner.sizing.training.question import METHODS, Question
 from planner.sizing.training.workload import PretrainingWorkload, TuningWorkload
 
 HOURS_PER_MONTH = 730.0
+TOGETHER = "savings_together"
+"""Every change that saves memory and leaves training as it is, where none of them is enough alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,14 +138,15 @@ class TrainingSetting(Setting[TrainingPlacement]):
 
     def what_would_help(self, refusal: Refusal, machine: Machine) -> tuple[dict[str, Any], ...]:
         """Changes that would make it fit on this machine, those that change training least first."""
-        found = []
+        found: list[dict[str, Any]] = []
         usable = machine.device.engine_total_bytes * (1 - self.workload.headroom_fraction)
         for change in self._smaller():
+            if change.name == TOGETHER and found:
+                continue
             key = f"{change.name} {change.value}"
             if key not in self._searches:
                 self._searches[key] = Search(self.changed(change.update).question.task())
-            search = self._searches[key]
-            least = search.smallest(machine, search.task.machines_maximum)
+            least = self._searches[key].smallest(machine)
             if least is not None and float(least[1].total) <= usable:
                 found.append(
                     {"change": change.name, "to": change.value, "needed_bytes": round(float(least[1].total))}
@@ -167,8 +170,14 @@ class TrainingSetting(Setting[TrainingPlacement]):
         if workload.parallel.sharding not in ("auto", "zero3"):
             parallel = workload.parallel.model_copy(update={"sharding": "zero3"})
             made.append(Change("sharding", "zero3", {"parallel": parallel}))
+        if len(made) > 1:
+            update = {name: value for change in made for name, value in change.update.items()}
+            made.append(Change(TOGETHER, "on", update))
         if not workload.offload_optimizer and METHODS[workload.kind] == "full":
             made.append(Change("offload_optimizer", "on", {"offload_optimizer": True}))
+        if not workload.offload_activations and workload.recompute in ("auto", "full"):
+            update = {"offload_activations": True, "recompute": "full"}
+            made.append(Change("offload_activations", "on", update))
         if workload.optimizer == "adamw" and METHODS[workload.kind] == "full":
             made.append(Change("optimizer", "adamw_8bit", {"optimizer": "adamw_8bit", "state": "half"}))
         if workload.kind == "lora":

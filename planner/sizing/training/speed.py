@@ -104,6 +104,8 @@ class Work:
     optimizer_bytes: Numbers
     host_s: Numbers
     """What crosses to the host and back, and the update there, once a step."""
+    carried_s: Numbers
+    """Kept activations to host memory and back, one micro-batch, beside the products."""
     micro_batches: Numbers
     bubble: Numbers
     """Idle share of a pipeline: (pp − 1) ÷ (micro-batches × chunks)."""
@@ -186,6 +188,10 @@ def work(job: Job, device: Device, links: Fabric) -> Work:
     if job.offload_optimizer:
         pcie = (device.pcie_bytes_per_s or 64e9) / 2
         host_s = kept.stepped * (2 * HALF_BYTES / pcie + OPTIMIZER_TRAFFIC_BYTES / HOST_UPDATE_BYTES_PER_S)
+    carried_s = 0.0
+    if job.offload_activations and job.recompute != "none":
+        shards = split.tp if split.sequence_parallel else 1
+        carried_s = 2 * hidden_bytes * layers / shards / ((device.pcie_bytes_per_s or 64e9) / 2)
     kernels = 1.0
     if moe is not None:
         kernels = MOE_KERNELS if not job.expert_loop else moe.experts / LOOPED_EXPERTS
@@ -216,6 +222,7 @@ def work(job: Job, device: Device, links: Fabric) -> Work:
         reduce_s=reduce_s,
         optimizer_bytes=0.0 if job.offload_optimizer else kept.stepped * OPTIMIZER_TRAFFIC_BYTES,
         host_s=host_s,
+        carried_s=carried_s,
         micro_batches=job.accumulation,
         bubble=0.0 if split.serial else (split.pp - 1) / (job.accumulation * split.virtual_stages),
         serial=float(split.pp) if split.serial else 1.0,
@@ -278,7 +285,8 @@ def step(found: Work, c: Mapping[str, Numbers]) -> Step:
     running = busy + launch
     gathering = _longer(running, found.gather_s * c["gather_slowness"]) - running
     gathering = gathering + found.gather_s * c["gather_exposed"]
-    micro = running + tensor + routed + gathering
+    carrying = _longer(running, found.carried_s) - running
+    micro = running + tensor + routed + gathering + carrying
     wait = 1.0 + c["straggling_fraction"] * np.log2(found.nodes)
     whole = found.micro_batches * found.serial * wait
     optimizer = (
@@ -287,7 +295,7 @@ def step(found: Work, c: Mapping[str, Numbers]) -> Step:
     reduce = found.reduce_s * c["reduce_exposed"] * wait
     bubble = whole * micro * found.bubble
     return Step(
-        products_s=whole * (products + experts), attention_s=whole * attention, traffic_s=whole * traffic,
+        products_s=whole * (products + experts), attention_s=whole * attention, traffic_s=whole * (traffic + carrying),
         launch_s=whole * launch, tensor_s=whole * tensor, experts_s=whole * routed,
         data_s=whole * gathering + reduce, bubble_s=bubble, optimizer_s=optimizer,
         total_s=whole * micro + bubble + reduce + optimizer,

@@ -91,6 +91,27 @@ def test_accumulation_at_the_same_effective_batch_is_among_the_changes() -> None
     assert value(candidate, "micro_batch") * value(candidate, "accumulation") == 32
 
 
+def test_savings_are_offered_together_where_none_is_enough_alone() -> None:
+    workload = TuningWorkload(kind="lora", model=LLAMA_7B, batch=Batch(effective=32, micro=32), recompute="none",
+                              lengths=Lengths(maximum=4096), machines_maximum=64)  # fmt: skip
+    (rejection,) = answer(workload, Row("A10G", 1, "1.00", vcpu=8, ram_gib=64)).rejected
+    helps = {change["change"] for change in rejection.what_would_help}
+    assert "savings_together" in helps
+    assert not helps & {"recompute", "micro_batch", "chunked_loss"}
+
+
+def test_activations_in_host_memory_save_device_memory_for_time_and_host_memory() -> None:
+    workload = TuningWorkload(kind="lora", model=LLAMA_7B, batch=Batch(effective=8, micro=8), recompute="full",
+                              lengths=Lengths(maximum=4096))  # fmt: skip
+    (kept,) = answer(workload, ONE).candidates
+    (moved,) = answer(workload.model_copy(update={"offload_activations": True}), ONE).candidates
+    assert moved.memory.needed_bytes < kept.memory.needed_bytes
+    assert value(moved, "train_step_s") > value(kept, "train_step_s")
+    # 32 layers of 4,096 values at 16 bits for each of 8 × 4,096 tokens, and a fifth.
+    held = 32 * 4096 * 2 * 8 * 4096 * 1.2
+    assert value(moved, "host_ram_bytes") - value(kept, "host_ram_bytes") == pytest.approx(held, rel=1e-6)
+
+
 def test_what_does_not_fit_one_gpu_is_sharded_over_the_machine() -> None:
     workload = TuningWorkload(kind="full_finetune", model=LLAMA_7B, software="torch")
     found = answer(workload, ONE, EIGHT)
