@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any, ClassVar, cast
 
 from django import forms
-from django.db.models import Case, Exists, ExpressionWrapper, F, FloatField, OuterRef, Q, Value, When
+from django.db.models import Case, ExpressionWrapper, F, FloatField, Q, Value, When
 from django.db.models.functions import Cast, NullIf
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
@@ -185,11 +185,7 @@ class OfferFilterForm(FilterForm):
             ("storage_min", "storage_bytes_per_s_baseline", 1e6),
         ):
             if value := self.value(name):
-                # What is not known of a machine does not meet a wish.
-                sizes = MachineType.objects.filter(
-                    provider=OuterRef("provider"), sku=OuterRef("sku"), **{f"{column}__gte": value * unit}
-                )
-                offers = offers.filter(Exists(sizes))
+                offers = offers.filter(_of_sizes(**{f"{column}__gte": value * unit}))
         if value := self.value("comparable"):
             offers = offers.comparable() if value == "yes" else offers.exclude(not_comparable="")
         for word in (self.value("q") or "").split()[:8]:
@@ -222,6 +218,15 @@ class OfferFilterForm(FilterForm):
 
     def apply(self, offers: OfferQuerySet) -> OfferQuerySet:
         return self.ordered(self.found(offers))
+
+
+def _of_sizes(**wish: float) -> Q:
+    """Offers of sizes of which a figure is known and large enough; what is not known does not meet a wish."""
+    fitting = MachineType.objects.filter(**wish)
+    sizes = Q(pk__in=[])
+    for provider in fitting.order_by().values_list("provider_id", flat=True).distinct():
+        sizes |= Q(provider=provider, sku__in=fitting.filter(provider=provider).order_by().values("sku"))
+    return sizes
 
 
 def _in_places(words: str) -> Q:
