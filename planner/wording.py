@@ -491,6 +491,13 @@ RULES: dict[str, Text] = {
         "keeping these weights in host memory needs %(runtime)s %(needs_version)s or newer"
     ),
     "offload_without_experts": _("this model has no experts that could be kept in host memory"),
+    "context_parallel": _(
+        "%(ranks)s ranks cannot share the cache of %(kv_heads)s KV heads over %(tp)s GPUs: they must divide the GPUs, "
+        "and be no more than those that hold the same heads"
+    ),
+    "context_parallel_kind": _(
+        "ranks share the cache only where every layer attends over the whole sequence"
+    ),
     "split_not_supported": _("%(runtime)s does not split a model so"),
     "split_needs_newer_version": _("this split needs %(runtime)s %(needs_version)s or newer"),
     "overcommitted": _(

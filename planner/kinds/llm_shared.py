@@ -129,6 +129,12 @@ OPTIONS: dict[str, SheetField] = {
         unit="%",
         help_text=gettext_lazy("Empty: 70 % assumed, with a wider range."),
     ),
+    "dcp": NumberField(
+        label=gettext_lazy("GPUs that share a request's cache"),
+        path=("runtime", "options", "decode_context_parallel"),
+        integer=True,
+        help_text=gettext_lazy("vLLM: --decode-context-parallel-size."),
+    ),
     "cpu_layers": NumberField(
         label=gettext_lazy("Layers on the host"),
         path=("offload", "layers"),
@@ -172,7 +178,7 @@ WHAT_RUNS = Group(
         Row(("weights", "kv"), "formats"),
         Fold(
             gettext_lazy("Engine options, revision"),
-            ("batched", ("seqs", "utilization"), ("draft", "acceptance"), "revision"),
+            ("batched", ("seqs", "utilization"), ("draft", "acceptance"), "dcp", "revision"),
         ),
         Fold(gettext_lazy("Host memory"), (("cpu_layers", "cpu_experts"), ("cpu_gib", "kv_host"))),
     ),

@@ -6,7 +6,7 @@ from functools import lru_cache
 from math import ceil
 from typing import Any
 
-from planner.sizing.architecture import Architecture, Dense, GatedDelta, Grouped, Mamba, Moe
+from planner.sizing.architecture import Architecture, Dense, GatedDelta, Grouped, Latent, Mamba, Moe
 from planner.sizing.devices import Layout
 from planner.sizing.formats import FORMATS
 from planner.sizing.weights import VOCABULARY_PADDING
@@ -15,6 +15,26 @@ GROUPED_ANYWHERE = ("int4_awq", "int4_gptq", "nvfp4")
 """Formats whose groups lie along the input of every quantised layer, whoever made the checkpoint."""
 GROUPED_EXPERTS = ("fp8",)
 """Formats that come with blocks in checkpoints of mixtures of experts, per channel elsewhere."""
+
+
+def context_violation(arch: Architecture, layout: Layout, ranks: int) -> dict[str, Any] | None:
+    """Why so many ranks cannot share the tokens of the cache; None where they can.
+
+    They must divide the tensor-parallel ranks and be no more than those that would else hold the same KV heads; every
+    layer must attend over the whole sequence (vLLM documentation, context parallel deployment).
+    """
+    if ranks == 1:
+        return None
+    heads = 1
+    for group in arch.layers:
+        mixer = group.attention
+        if isinstance(mixer, Grouped) and mixer.window is None and mixer.chunk is None and not mixer.cross:
+            heads = max(heads, mixer.kv_heads)
+        elif not isinstance(mixer, Latent):
+            return {"rule": "context_parallel_kind"}
+    if layout.tp % ranks or layout.tp < ranks * heads:
+        return {"rule": "context_parallel", "ranks": ranks, "kv_heads": heads, "tp": layout.tp}
+    return None
 
 
 @lru_cache(maxsize=4096)

@@ -82,10 +82,12 @@ class Question:
         count = self.machine.device_count
         for devices in (n for n in range(1, count + 1) if count % n == 0):
             layout = Layout(pp=devices) if self.runtime.splits_layers else Layout(tp=devices)
+            ranks = self.need.context_parallel
             divides = divisibility.violation(self.arch, self.need.weights_format, layout) is None
-            if divides and split_support.refusal(self.runtime, layout) is None:
+            divides = divides and divisibility.context_violation(self.arch, layout, ranks) is None
+            if divides and split_support.refusal(self.runtime, layout, context_parallel=ranks) is None:
                 yield layout, count // devices
-            if devices > 1 and self._attends_apart(devices):
+            if devices > 1 and self.need.context_parallel == 1 and self._attends_apart(devices):
                 yield Layout(dp=devices, ep=devices), count // devices
 
     def _attends_apart(self, ranks: int) -> bool:

@@ -141,6 +141,7 @@ def splits(desk: Desk, machine: Machine, nodes: tuple[int, ...] = ()) -> list[Sp
         split for split in found
         if divisibility.violation(desk.arch, form, _divided(split)) is None
         and split_support.refusal(desk.runtime, split.layout, by_requests=split.attention_dp > 1) is None
+        and desk.need.context_parallel == 1
     ]  # fmt: skip
 
 

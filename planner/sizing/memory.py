@@ -56,6 +56,12 @@ def states_apart(kv: kv_cache.KvFootprint, runtime: Runtime) -> float:
     return kv.sequence_states_bytes if apart else 0.0
 
 
+def device_cache_fraction(need: Need, moved: offload.Offloaded) -> float:
+    """Share of a request's cache on each of the ranks that would else hold all of it: without the layers that the
+    host computes, and without the tokens that other ranks hold."""
+    return (1.0 - moved.kv_fraction) / need.context_parallel
+
+
 def split(
     arch: Architecture, need: Need, runtime: Runtime, device: Device, layout: Layout, fraction: float = 1.0
 ) -> MemorySplit:
@@ -93,7 +99,7 @@ def split(
     else:
         usable = floor(share * total)
     room = max(0, usable - fixed)
-    here = 1.0 - moved.kv_fraction
+    here = device_cache_fraction(need, moved)
     pools = Pools.of(runtime, states)
     per_token = max(1, round(kv.bytes_per_token(need.typical_tokens) * here)) if kv.layers else 1
     typical = pools.request(max(1, round(kv.bytes_for(need.typical_tokens) * here)))

@@ -8,7 +8,7 @@ from planner.sizing import kv_cache, offload, weights
 from planner.sizing.architecture import Architecture
 from planner.sizing.devices import Device, Layout
 from planner.sizing.drafting import drafting
-from planner.sizing.memory import Pools, split, states_apart
+from planner.sizing.memory import Pools, device_cache_fraction, split, states_apart
 from planner.sizing.overheads import HALF_BYTES, Need, Overheads, mlp_width, overheads
 from planner.sizing.quantities import Assumption, Derivation, Term
 from planner.sizing.runtime import Runtime
@@ -66,12 +66,11 @@ def derive(
         needed_kv = "max(longest_request_bytes, concurrency * typical_request_bytes)"
         kv_terms = (term("longest_request_bytes", longest), term("typical_request_bytes", typical))
     kv_terms += (term("concurrency", need.concurrency, "request"),)
-    here = 1.0 - moved.kv_fraction
-    if moved.kv_fraction:
-        # The cache of layers that the host computes lies with them.
-        on_device = term("device_layers_fraction", here, "1")
-        kv_terms += (on_device,)
-        needed_kv = needed_kv.replace("request_bytes", "request_bytes * device_layers_fraction")
+    here = device_cache_fraction(need, moved)
+    if here != 1.0:
+        # The cache of layers that the host computes lies with them; ranks may share the tokens of the rest.
+        kv_terms += (term("device_cache_fraction", here, "1"),)
+        needed_kv = needed_kv.replace("request_bytes", "request_bytes * device_cache_fraction")
 
     def derivation(
         figure: str, formula: str, terms: tuple[Term, ...], value: float, unit: str = "byte"
@@ -139,13 +138,13 @@ def _derive_weights(arch: Architecture, need: Need, layout: Layout, moved: offlo
 
 def _derive_per_token(kv: kv_cache.KvFootprint, need: Need, moved: offload.Offloaded) -> Derivation:
     found = kv_cache.derive(kv, need.typical_tokens)
-    if not moved.kv_fraction:
+    if device_cache_fraction(need, moved) == 1.0:
         return found
-    here = Term(symbol="device_layers_fraction", value=1.0 - moved.kv_fraction, unit="1")
+    here = Term(symbol="device_cache_fraction", value=device_cache_fraction(need, moved), unit="1")
     value = max(1, round(found.value * here.value))
     return found.model_copy(
         update={
-            "formula": f"floor(({found.formula}) * device_layers_fraction + 0.5)",
+            "formula": f"floor(({found.formula}) * device_cache_fraction + 0.5)",
             "terms": (*found.terms, here),
             "value": value,
         }

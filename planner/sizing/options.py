@@ -70,8 +70,12 @@ class Desk:
     def _layout(self, devices: int) -> tuple[Layout, dict[str, Any] | None]:
         if devices not in self._split_as:
             layout = Layout(pp=devices) if self.runtime.splits_layers else Layout(tp=devices)
-            broken = split_support.refusal(self.runtime, layout)
-            broken = broken or divisibility.violation(self.arch, self.workload.weights_format, layout)
+            ranks = self.need.context_parallel
+            broken = (
+                split_support.refusal(self.runtime, layout, context_parallel=ranks)
+                or divisibility.violation(self.arch, self.workload.weights_format, layout)
+                or divisibility.context_violation(self.arch, layout, ranks)
+            )
             self._split_as[devices] = (layout, broken)
         return self._split_as[devices]
 
@@ -164,6 +168,8 @@ class Desk:
         )
         if self.offloads:
             point = self._slowed(point, machine, layout)
+        if self.need.context_parallel > 1:
+            point = _shared(point, self.need.context_parallel)
         # Planned is what is shown as fitting: every request at its full length, whole requests only.
         per_request = float(split.kv_needed_bytes) if self.runtime.preallocates else point.kv_full_bytes
         most = min(point.batch_cap, floor(point.kv_room_bytes / max(per_request, 1.0)))
@@ -185,3 +191,14 @@ class Desk:
             always_read_bytes=point.always_read_bytes * (1 + moved.always_fraction * (times - 1)),
             experts_read_bytes=point.experts_read_bytes * (1 + moved.experts_fraction * (times - 1)),
         )
+
+
+def _shared(point: ServingPoint, ranks: int) -> ServingPoint:
+    """The point with the tokens of the cache shared by so many ranks: held, read and attended to by each its part."""
+    return altered(
+        point,
+        kv_read_bytes=point.kv_read_bytes / ranks,
+        decode_attention_flops=point.decode_attention_flops / ranks,
+        kv_prompt_bytes=point.kv_prompt_bytes / ranks,
+        kv_full_bytes=point.kv_full_bytes / ranks,
+    )

@@ -35,6 +35,8 @@ class Need:
     """Whether the checkpoint's own draft layers are loaded (``drafting``)."""
     offload: Offload = field(default_factory=Offload)
     """Weights that are kept in host memory."""
+    context_parallel: int = 1
+    """Ranks of one tensor-parallel group that share the tokens of the cache."""
     kv_offload_bytes: float = 0.0
     """Host memory for cache that was pushed out of the device."""
 
@@ -53,6 +55,8 @@ class Need:
             sequences=options.max_num_seqs,
             utilization=options.gpu_memory_utilization,
             eager=bool(options.enforce_eager),
+            drafts=options.speculative_tokens is not None,
+            context_parallel=options.decode_context_parallel or 1,
             offload=workload.offload,
             kv_offload_bytes=workload.kv_offload_gib * GIB,
         )

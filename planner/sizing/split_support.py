@@ -8,8 +8,8 @@ from planner.sizing.devices import Layout
 from planner.sizing.quantities import Frozen
 from planner.sizing.runtime import Runtime, version_key
 
-Way = Literal["tensors", "layers", "experts", "requests"]
-"""Tensor, pipeline and expert parallelism; attention kept by requests."""
+Way = Literal["tensors", "layers", "experts", "requests", "context"]
+"""Tensor, pipeline and expert parallelism; attention kept by requests; tokens of the cache shared by ranks."""
 
 
 class SplitRule(Frozen):
@@ -27,6 +27,11 @@ RULES: tuple[SplitRule, ...] = (
               source="vLLM documentation, expert parallel deployment; PR 12583 in 0.7.2"),
     SplitRule(runtime="vllm", way="requests", since="0.9",
               source="vLLM documentation 0.9, data parallel deployment"),
+    SplitRule(runtime="vllm", way="context", since="0.11",
+              source="vLLM documentation 0.11, context parallel deployment: --decode-context-parallel-size"),
+    *(SplitRule(runtime=name, way="context", since=None,
+                source="documented for vLLM alone: --decode-context-parallel-size")
+      for name in ("sglang", "tensorrt_llm", "llama_cpp", "lmdeploy", "tgi", "transformers", "exllama", "ollama")),
     SplitRule(runtime="sglang", way="layers", since="0.4.6",
               source="SGLang documentation, server arguments: --pp-size"),
     SplitRule(runtime="sglang", way="experts", since="0.4", source="SGLang documentation: --ep-size"),
@@ -68,12 +73,19 @@ def ways(layout: Layout) -> tuple[Way, ...]:
     return tuple(found)
 
 
-def refusal(runtime: Runtime, layout: Layout, *, by_requests: bool = False) -> dict[str, Any] | None:
+def refusal(
+    runtime: Runtime, layout: Layout, *, by_requests: bool = False, context_parallel: int = 1
+) -> dict[str, Any] | None:
     """Why this engine at this version does not split so, with the source; None where it does or nothing is known.
 
     ``by_requests``: ranks keep the attention of their own requests, whatever the layout says.
+    ``context_parallel``: ranks that share the tokens of the cache.
     """
-    wanted = {*ways(layout), *(("requests",) if by_requests else ())}
+    wanted: set[Way] = set(ways(layout))
+    if by_requests:
+        wanted.add("requests")
+    if context_parallel > 1:
+        wanted.add("context")
     for rule in RULES:
         if rule.runtime != runtime.name or rule.way not in wanted:
             continue

@@ -72,6 +72,8 @@ class RuntimeOptions(Frozen):
     max_num_seqs: Annotated[Count, Field(ge=1, le=100_000)] | None = None
     gpu_memory_utilization: Annotated[Number, Field(gt=0.05, le=1)] | None = None
     enforce_eager: Annotated[bool, Strict()] | None = None
+    decode_context_parallel: Annotated[Count, Field(ge=1, le=64)] | None = None
+    """Ranks that share the tokens of a request's cache (vLLM: ``--decode-context-parallel-size``)."""
     speculative_tokens: Annotated[Count, Field(ge=1, le=16)] | None = None
     """Tokens that a draft proposes for each step; ``None``: no speculative decoding."""
     speculative_acceptance: Annotated[Number, Field(ge=0, le=1)] | None = None
