@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils.translation import gettext_lazy
 
 from planner.fields import ChoiceField, NumberField, TickField
-from planner.kinds import common, llm_shared, training_shared
+from planner.kinds import common, llm_shared, training_fields, training_figures, training_shared
 from planner.kinds.frame import Example, Fold, Group, Kind
 from planner.sizing.training.workload import TuningWorkload
 
@@ -48,7 +48,7 @@ FINE_TUNING = Kind(
             label=gettext_lazy("Software"),
             path=("software",),
             default="transformers",
-            choices=training_shared.SOFTWARE,
+            choices=training_fields.SOFTWARE,
         ),
         "frozen": ChoiceField(
             label=gettext_lazy("Frozen weights in"), path=("frozen_format",), default="auto", choices=FROZEN
@@ -103,23 +103,23 @@ FINE_TUNING = Kind(
         "machines_max": NumberField(
             label=gettext_lazy("Machines, at most"), path=("machines_maximum",), default="1", integer=True
         ),
-        **training_shared.COMPUTING,
-        **training_shared.PARALLEL,
+        **training_fields.COMPUTING,
+        **training_fields.PARALLEL,
         "deadline": NumberField(
             label=gettext_lazy("Done within"),
             path=("deadline_hours",),
             unit=gettext_lazy("h"),
             help_text=gettext_lazy("Empty: no deadline."),
         ),
-        **training_shared.OBJECTIVE,
+        **training_fields.OBJECTIVE,
         **common.HEADROOM,
-        **training_shared.SCHEDULE,
-        **training_shared.TERMS,
+        **training_fields.SCHEDULE,
+        **training_fields.TERMS,
         **common.FILTERS,
         **common.CURRENCY,
-        **training_shared.CHECKPOINTS,
-        **training_shared.DATA,
-        **training_shared.KEPT,
+        **training_fields.CHECKPOINTS,
+        **training_fields.DATA,
+        **training_fields.KEPT,
     },
     groups=(
         Group(
@@ -145,17 +145,17 @@ FINE_TUNING = Kind(
                 ),
             ),
         ),
-        training_shared.COMPUTED_GROUP,
-        training_shared.TARGETS_GROUP,
-        training_shared.SAVED_GROUP,
-        training_shared.WHEN_AND_WHERE,
+        training_fields.COMPUTED_GROUP,
+        training_fields.TARGETS_GROUP,
+        training_fields.SAVED_GROUP,
+        training_fields.WHEN_AND_WHERE,
     ),
     ordered=(("mean", "sequence"), ("micro", "batch")),
     columns=common.columns(
-        memory=training_shared.MEMORY, speed=training_shared.SPEED, unit=training_shared.RUN
+        memory=training_figures.MEMORY, speed=training_figures.SPEED, unit=training_figures.RUN
     ),
-    measures=(training_shared.HOURS, training_shared.TOKENS),
-    costs=(common.MONTHLY, training_shared.RUN_COST),
+    measures=(training_figures.HOURS, training_figures.TOKENS),
+    costs=(common.MONTHLY, training_figures.RUN_COST),
     unit=gettext_lazy("run"),
     chart_title=gettext_lazy("Cost against the hours of a run"),
     can_restart=True,
