@@ -89,7 +89,7 @@ FREEDOM_FACTOR: dict[str, float] = {
 FREEDOM_CLASS = 0.15
 """Standard deviation of ln(factor) of a class."""
 
-NOISE = 0.25
+NOISE = 0.18
 """Scale of a residual: ln(predicted ÷ measured) of a good prediction."""
 ROBUST = 1.5
 """Scaled errors beyond this count linearly instead of squared."""
