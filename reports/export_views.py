@@ -92,7 +92,7 @@ def draft_export(request: HttpRequest, fmt: str) -> HttpResponse:
     _known(fmt)
     at = timezone.now()
     try:
-        question = asked.read(request.GET, at=at)
+        question = asked.read(request.GET, at=at, team_id=team_id(request))
         comparison = services.answer_of(question, at=at, team_id=team_id(request))
     except (asked.NotAWorkloadError, *services.UNSIZABLE):
         message = _(

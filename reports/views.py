@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from accounts.access import current_team, demand_role, signed_in
+from accounts.access import current_team, demand_role, signed_in, team_id
 from accounts.models import Role, Team, User
 from planner.documents import WorkloadInvalid
 from reports import asked, merging, pages, presenters, services
@@ -102,7 +102,7 @@ def _save(request: HttpRequest) -> HttpResponse:
         return _save_page(request, form, query, status=REFUSED)
     data = form.cleaned_data
     try:
-        question = asked.read(QueryDict(data["query"]), at=at)
+        question = asked.read_text(data["query"], at=at, team_id=team_id(request))
         version = services.save_plan(
             team=data["team"],
             user=user,
@@ -126,14 +126,14 @@ def _first_words(request: HttpRequest, at: datetime) -> dict[str, Any]:
 
 def _save_page(request: HttpRequest, form: WordsForm, query: str, status: int = 200) -> HttpResponse:
     recent = Plan.objects.live().filter(team__in=teams_to_edit(_user(request)))[:10]
-    context = {"form": form, "query": query, "recent": recent, "screen": _screen(query)}
+    context = {"form": form, "query": query, "recent": recent, "screen": _screen(query, team_id(request))}
     return render(request, "reports/save.html", context, status=status)
 
 
-def _screen(query: str) -> dict[str, Any] | None:
+def _screen(query: str, team: int | None) -> dict[str, Any] | None:
     """The question in short, to see what is about to be saved; None where it cannot be read."""
     try:
-        question = asked.read(QueryDict(query[:8000]), at=timezone.now())
+        question = asked.read_text(query[:8000], at=timezone.now(), team_id=team)
     except asked.NotAWorkloadError:
         return None
     return {"query": question.query, "facts": presenters.question(question.workload.model_dump(mode="json"))}
@@ -267,7 +267,7 @@ def add(request: HttpRequest, slug: str) -> HttpResponse:
         return _add_page(request, found, form, query, status=REFUSED)
     data = form.cleaned_data
     try:
-        question = replace(asked.read(QueryDict(data["query"]), at=at), name=data["name"])
+        question = replace(asked.read_text(data["query"], at=at, team_id=team_id(request)), name=data["name"])
         services.add_version(
             found,
             user=_user(request),
@@ -300,7 +300,13 @@ def _add_page(
     status: int = 200,
     theirs: PlanVersion | None = None,
 ) -> HttpResponse:
-    context = {"plan": plan, "form": form, "query": query, "screen": _screen(query), "theirs": theirs}
+    context = {
+        "plan": plan,
+        "form": form,
+        "query": query,
+        "screen": _screen(query, team_id(request)),
+        "theirs": theirs,
+    }
     return render(request, "reports/add.html", context, status=status)
 
 

@@ -129,3 +129,14 @@ def test_a_workbench_of_the_team_shows_the_quote_and_a_visitors_does_not(
         assert b"OFFER-CANARY" not in other.get("/workbench/").content
         assert other.get(f"/workbench/candidate/{found[1]}/").status_code == 404
         assert b"OFFER-CANARY" not in other.get("/plans/draft/export.csv").content
+
+
+def test_a_screen_that_filters_by_a_private_provider_is_saved(version: PlanVersion, crew: Crew) -> None:
+    owner = crew.client("owner")
+    owner.post(f"/accounts/teams/{crew.team.pk}/choose/")
+    query = "providers=offer-canary"
+    assert "OFFER-CANARY" in owner.get(f"/workbench/?{query}").content.decode()
+    made = owner.post("/plans/new/", {"title": "Only ours", "query": query, "team": crew.team.pk})
+    assert made.status_code == 302
+    found = content.read_comparison(services.newest(Plan.objects.get(title="Only ours")).answers.get())
+    assert {each.offer.provider_name for each in found.candidates} == {"OFFER-CANARY"}

@@ -92,6 +92,7 @@ def test_asking_for_the_save_page_leads_through_the_log_in_and_back(catalog: Non
         ("note", "a\x00b"), ("priced_at", "yesterday"), ("priced_at", "9999-99-99"), ("priced_at", "1" * 5000),
         ("priced_at", "2026-08-01T00:00:00+00:00"), ("priced_at", "2027-01-01T00:00:00+00:00"),
         ("query", "users=-1"), ("query", "model=nobody/nothing"), ("query", "q" * 8001), ("query", "users=abc"),
+        ("query", "&".join(["a=1"] * 600)),
         ("team", "999999"), ("team", "x"),
     ],
 )  # fmt: skip
