@@ -59,6 +59,25 @@
     if (event.target.id === "f-kind") { event.stopPropagation(); }
   }, true);
 
+  // Leaving a field tells of a change that was asked for already: the same question is not asked twice.
+  function question() {
+    const form = document.getElementById("workload");
+    if (!form) { return ""; }
+    const data = new FormData(form);
+    ["csrfmiddlewaretoken", "config_text", "config_file"].forEach(function (name) { data.delete(name); });
+    return new URLSearchParams(data).toString();
+  }
+  let asked = null;
+  document.addEventListener("DOMContentLoaded", function () { asked = question(); });
+  document.addEventListener("htmx:beforeRequest", function (event) {
+    if (event.detail.elt.id !== "refiner") { return; }
+    const now = question();
+    if (now === asked) { event.preventDefault(); return; }
+    asked = now;
+  });
+  document.addEventListener("htmx:sendError", function () { asked = null; });
+  document.addEventListener("htmx:responseError", function () { asked = null; });
+
   // A row's link opens its detail in place; a second click folds it again without asking the server.
   document.addEventListener("htmx:configRequest", function (event) {
     const link = event.detail.elt.closest("[data-detail]");
