@@ -10,7 +10,7 @@ from ninja import Body, Path, Query, Router, Schema
 from pydantic import Field
 
 from mitsumori.json_bodies import BodyRefused
-from planner import architectures, documents, services
+from planner import architectures, documents, reach, services
 from planner.sizing.architecture import ModelError
 from planner.sizing.results import Comparison
 from planner.sizing.runtime import UnknownRuntime
@@ -51,6 +51,43 @@ def size(request: HttpRequest, document: Body[dict[str, Any]], page: Query[Page]
     except UnknownSort as error:
         raise BodyRefused(422, str(error), "sort") from None
     return HttpResponse(found.model_dump_json(by_alias=True), content_type="application/json")
+
+
+class OneMachine(Schema):
+    """A machine, and the two figures of which one is asked for and the other given."""
+
+    accelerator: Annotated[str, Field(min_length=1, max_length=80)]
+    count: Annotated[int, Field(ge=1, le=reach.COUNT_MAXIMUM)] = 1
+    users: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    context: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+
+
+@router.post(
+    "/reach",
+    response={200: reach.Answer},
+    summary="The longest context, most users and largest models for one machine",
+)
+def reached(request: HttpRequest, document: Body[dict[str, Any]], asked: Query[OneMachine]) -> HttpResponse:
+    """The body is a workload document of serving; users and context are those of its peak where they are not given."""
+    try:
+        found = reach.answer(
+            documents.validate(document),
+            accelerator=asked.accelerator,
+            count=asked.count,
+            users=asked.users,
+            tokens=asked.context,
+        )
+    except documents.WorkloadInvalid as invalid:
+        raise BodyRefused(422, invalid.message, invalid.field) from None
+    except ModelError as error:
+        raise BodyRefused(422, str(error), "model") from None
+    except UnknownRuntime as error:
+        raise BodyRefused(422, str(error), "runtime") from None
+    except reach.UnknownAccelerator as error:
+        raise BodyRefused(422, str(error), "accelerator") from None
+    except reach.NotServed as error:
+        raise BodyRefused(422, str(error), "kind") from None
+    return HttpResponse(found.model_dump_json(), content_type="application/json")
 
 
 @router.get("/schema/{name}", response=dict[str, Any], summary="The JSON Schema of a document")

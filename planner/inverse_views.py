@@ -21,7 +21,6 @@ from planner.forms import WorkbenchForm
 from planner.sizing.architecture import ModelError
 from planner.sizing.inverse import Reach
 from planner.sizing.runtime import UnknownRuntime
-from planner.sizing.workload import BatchWorkload, ServingWorkload
 
 UNPROCESSABLE = 422
 SERVING_KINDS = ("llm_serving", "llm_batch")
@@ -104,12 +103,9 @@ def _served(given: QueryDict) -> QueryDict:
 def _answer(form: WorkbenchForm, machine: MachineForm) -> reach.Answer | None:
     """None where model, engine or accelerator is refused, which is then said at its field."""
     asked = machine.cleaned_data
-    workload = form.workload()
-    if not isinstance(workload, ServingWorkload | BatchWorkload):
-        raise TypeError(f"{workload} is served by no engine")
     try:
         return reach.answer(
-            workload,
+            form.workload(),
             accelerator=asked["accelerator"] or DEFAULTS["accelerator"],
             count=asked["count"] or 1,
             users=asked["at_once"],

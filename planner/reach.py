@@ -14,7 +14,7 @@ from planner.sizing.devices import Machine
 from planner.sizing.inverse import Fitting, Question, Reach
 from planner.sizing.memory import Need
 from planner.sizing.quantities import Frozen
-from planner.sizing.workload import BatchWorkload, ServingWorkload
+from planner.sizing.workload import BatchWorkload, CommonWorkload, ServingWorkload
 
 MODELS_SHOWN = 10
 COUNT_MAXIMUM = 72
@@ -31,6 +31,13 @@ class UnknownAccelerator(LookupError):
         super().__init__(
             f"accelerator: {name[:60]}" + (f" (one of {', '.join(nearest)}?)" if nearest else "")
         )
+
+
+class NotServed(ValueError):
+    """A workload of a kind that no serving engine runs."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"kind: {kind} is not served by an engine; llm_serving and llm_batch are")
 
 
 class Answer(Frozen):
@@ -81,7 +88,7 @@ def _models() -> tuple[Architecture, ...]:
 
 
 def answer(
-    workload: ServingWorkload | BatchWorkload,
+    workload: CommonWorkload,
     *,
     accelerator: str,
     count: int,
@@ -92,8 +99,10 @@ def answer(
     """The longest context for ``users``, the most users at ``tokens``, the largest models for both.
 
     Users and tokens are those of the workload's peak and longest request where they are not given. Raises
-    ``ModelError``, ``UnknownRuntime``, ``UnknownAccelerator``.
+    ``ModelError``, ``UnknownRuntime``, ``UnknownAccelerator``, ``NotServed``.
     """
+    if not isinstance(workload, ServingWorkload | BatchWorkload):
+        raise NotServed(str(getattr(workload, "kind", "")))
     arch = architectures.resolve(workload.model)
     runtime = runtimes.resolve(workload.runtime.name, workload.runtime.version)
     at = machine(accelerator, count)

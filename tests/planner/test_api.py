@@ -89,3 +89,31 @@ def test_the_description_of_the_api_covers_the_answer(client: Client) -> None:
     description = client.get("/api/v1/openapi.json").json()
     assert {"/api/v1/size", "/api/v1/schema/{name}", "/api/v1/models"} <= set(description["paths"])
     assert "Comparison" in description["components"]["schemas"]
+
+
+def test_what_one_machine_holds_is_answered(client: Client) -> None:
+    body = json.dumps({"model": {"id": "deepseek-ai/DeepSeek-R1"}, "weights_format": "fp8"})
+    status, answer = post(client, body, "/api/v1/reach?accelerator=H200-SXM&count=8&users=10")
+    assert status == 200
+    assert answer["longest_context"]["value"] > 32_768
+    assert answer["most_users"]["layout"] == {"tp": 1, "pp": 1, "ep": 8, "dp": 8}
+    assert answer["largest_models"][0]["parameters"] > 10**12
+
+
+@pytest.mark.parametrize(
+    ("query", "body"),
+    [
+        ("accelerator=nothing", "{}"),
+        ("accelerator=L4&count=0", "{}"),
+        ("accelerator=L4", '{"kind": "lora"}'),
+        ("accelerator=L4", '{"model": {"id": "no/such"}}'),
+        ("accelerator=L4", '{"runtime": {"version": "zzz"}}'),
+        ("", "{}"),
+    ],
+)
+def test_a_question_about_a_machine_that_cannot_be_answered_is_refused(
+    client: Client, query: str, body: str
+) -> None:
+    status, answer = post(client, body, f"/api/v1/reach?{query}")
+    assert status == 422
+    assert answer

@@ -47,7 +47,7 @@ class Command(BaseCommand):
             raise CommandError(str(invalid), returncode=2) from None
         except ModelError as error:
             raise CommandError(f"model: {error}", returncode=2) from None
-        except (UnknownRuntime, reach.UnknownAccelerator) as error:
+        except (UnknownRuntime, reach.UnknownAccelerator, reach.NotServed) as error:
             raise CommandError(str(error), returncode=2) from None
         self.stdout.write(found.model_dump_json() if options["json"] else "\n".join(_lines(found)))
 
