@@ -23,6 +23,7 @@ ASSUMPTIONS: dict[str, str | Promise] = {
     "graph_expert_bytes": _("Captured graphs, more for models with experts"),
     "logit_bytes": _("Bytes per logit"),
     "warmup_logit_bytes": _("Bytes per logit while the engine warms up"),
+    "warmup_logit_bytes_early": _("Bytes per logit while the engine warms up, early versions"),
     "cross_mask_copies": _("Copies of the cross-attention mask held at once"),
     "engine_bytes": _("Memory of the engine itself"),
     "engine_tp_bytes": _("Memory of the engine itself, split over GPUs"),
