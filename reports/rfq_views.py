@@ -12,8 +12,9 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.utils.translation import gettext as _now
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_safe
 
 from accounts.access import signed_in
@@ -81,16 +82,16 @@ class RequestForm(forms.Form):
 
 
 def machine_text(wanted: Wanted) -> str:
-    """The machine in words, with the memory that it must have."""
-    return _now(
-        "%(machines)d × machine with %(gpus)d × %(card)s (%(memory).0f GiB each), %(replicas)d replicas × %(each)d GPUs"
+    """The machines in words, with the memory that each of their GPUs must have."""
+    return ngettext(
+        "%(n)d machine with %(gpus)d × %(card)s (%(memory).0f GiB)",
+        "%(n)d machines with %(gpus)d × %(card)s (%(memory).0f GiB) each",
+        wanted.machines,
     ) % {
-        "machines": wanted.machines,
+        "n": wanted.machines,
         "gpus": wanted.gpu_count,
         "card": wanted.accelerator,
         "memory": wanted.memory_bytes / GIB,
-        "replicas": wanted.replicas,
-        "each": wanted.gpus_per_replica,
     }
 
 

@@ -166,13 +166,13 @@ def _derive_activation(
         "logit_bytes": (runtime.constant("logit_bytes"), "byte"),
         "prompt_value_bytes": (runtime.constant("prompt_value_bytes"), "byte"),
         "score_positions": (0 if need.flash_attention else arch.heads * need.maximum_tokens, "1"),
-        "base_bytes": (runtime.constant("activation_base_bytes"), "byte"),
+        "activation_base_bytes": (runtime.constant("activation_base_bytes"), "byte"),
     }
     return Derivation(
         figure="activation_bytes",
         formula=(
             "max(batched_tokens * value_bytes * (mlp_width + hidden_copies * hidden), "
-            "sequences * vocabulary * logit_bytes + base_bytes, "
+            "sequences * vocabulary * logit_bytes + activation_base_bytes, "
             "batched_tokens * max(vocabulary + 2 * hidden, score_positions) * prompt_value_bytes)"
         ),
         terms=tuple(
