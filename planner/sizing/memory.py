@@ -22,6 +22,10 @@ __all__ = ["Need", "Overheads", "device_bytes", "forward_bytes", "gib", "longest
            "verdict", "what_would_help", "with_ranges"]  # fmt: skip
 
 
+SHORT_TOKENS = 64
+"""A request of few blocks of the cache: one token takes as much of it as all."""
+
+
 def device_bytes(device: Device, fraction: float = 1.0) -> int:
     """Memory the engine sees on the device, or on a slice of it."""
     return floor(device.engine_total_bytes * fraction)
@@ -185,7 +189,8 @@ def what_would_help(
     length = longest_context(arch, need, runtime, device, layout, fraction)
     if need.typical_tokens <= length < need.maximum_tokens:
         tried("maximum_tokens", length, replace(need, maximum_tokens=length))
-    for name in kv_formats:
+    # Where not even one token fits, no format of the cache makes a whole request fit.
+    for name in kv_formats if length or need.maximum_tokens <= SHORT_TOKENS else ():
         if name != need.kv_format:
             tried("kv_format", name, replace(need, kv_format=name))
     for doubled in (2, 4, 8):
@@ -222,6 +227,8 @@ def _offloads(
         ("expert_layers", arch.layer_count), ("layers", arch.layer_count),
         ("weights_gib", max(0, ceil(weights.footprint(arch, need.weights_format, layout).resident_bytes / GIB))),
     )  # fmt: skip
+    now = split(arch, need, runtime, device, layout, fraction)
+    kept = offload.of(arch, need.weights_format, layout, runtime, need.offload).device_bytes
     for name, most in ways:
         if offload.refusal(runtime, Offload(**{name: 1}), arch) is not None:
             continue
@@ -235,6 +242,22 @@ def _offloads(
         if most < 1 or not fits(most):
             continue
         low, high = 0, most
+        # Most often the weights alone are too much: what must leave is known, and one try beside it confirms.
+        short = now.needed_bytes - now.usable_bytes
+        guess = next(
+            (
+                count
+                for count in range(1, most)
+                if offload.of(arch, need.weights_format, layout, runtime, moved(count).offload).device_bytes
+                - kept
+                >= short
+            ),
+            most,
+        )
+        if fits(guess):
+            low, high = (guess - 1, guess) if guess > 1 and not fits(guess - 1) else (0, guess)
+        else:
+            low = guess
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if fits(middle) else (middle, high)
