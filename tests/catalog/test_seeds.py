@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import call_command
+from django.db import models
 from django_celery_beat.models import PeriodicTask
 
 from catalog.management.commands import make_catalog_seeds
@@ -20,6 +21,7 @@ from catalog.models import (
     CatalogVersion,
     EgressTier,
     ExchangeRate,
+    MarketDay,
     Offer,
     Price,
     Provider,
@@ -322,3 +324,26 @@ def _content(path: Path) -> bytes:
     """What a compressed file says: compressors differ from one zlib to the next."""
     content = path.read_bytes()
     return gzip.decompress(content) if path.suffix == ".gz" else content
+
+
+def test_no_shipped_text_is_longer_than_its_column(report: SeedReport) -> None:
+    """PostgreSQL refuses what SQLite keeps."""
+    for model in (
+        Provider,
+        Region,
+        BillingTerms,
+        StoragePrice,
+        StorageSpeed,
+        EgressTier,
+        MarketDay,
+        Offer,
+        Price,
+    ):
+        lengths = {
+            field.attname: field.max_length
+            for field in model._meta.concrete_fields
+            if isinstance(field, models.CharField) and field.max_length
+        }
+        for values in model._default_manager.values_list(*lengths).iterator():
+            for (name, longest), value in zip(lengths.items(), values, strict=True):
+                assert len(value or "") <= longest, (model.__name__, name, value)
