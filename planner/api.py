@@ -56,7 +56,7 @@ def size(request: HttpRequest, document: Body[dict[str, Any]], page: Query[Page]
 class OneMachine(Schema):
     """A machine, and the two figures of which one is asked for and the other given."""
 
-    accelerator: Annotated[str, Field(min_length=1, max_length=80)]
+    accelerator: Annotated[str, Field(min_length=1, max_length=80)] = "H100-SXM5"
     count: Annotated[int, Field(ge=1, le=reach.COUNT_MAXIMUM)] = 1
     users: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     context: Annotated[int, Field(ge=1, le=10_000_000)] | None = None

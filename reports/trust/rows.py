@@ -42,7 +42,7 @@ def public() -> Iterable[Row]:
     described = {"form": {"state": "", **shapes}}
     yield row("/workbench/model/", EVERYBODY, "POST", body=described)
     yield row("/api/v1/size", EVERYBODY, "POST", body={"json": {}}, csrf=False)
-    yield row("/api/v1/reach?accelerator=L4", EVERYBODY, "POST", body={"json": {}}, csrf=False)
+    yield row("/api/v1/reach", EVERYBODY, "POST", body={"json": {}}, csrf=False)
     yield row("/language/", EVERYBODY, "POST", body={"form": {"language": "en", "next": "/"}})
 
 

@@ -108,7 +108,7 @@ def test_what_one_machine_holds_is_answered(client: Client) -> None:
         ("accelerator=L4", '{"kind": "lora"}'),
         ("accelerator=L4", '{"model": {"id": "no/such"}}'),
         ("accelerator=L4", '{"runtime": {"version": "zzz"}}'),
-        ("", "{}"),
+        ("accelerator=", "{}"),
     ],
 )
 def test_a_question_about_a_machine_that_cannot_be_answered_is_refused(
