@@ -9,7 +9,7 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.utils.translation import gettext as _now
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from catalog.identify import identify
@@ -19,6 +19,7 @@ from catalog.private_offers import VALUES
 from mitsumori.text_fields import PlainTextField
 
 _NUMBER = re.compile(r"(\d{1,3}(,\d{3})+|\d{1,9})(\.\d{1,6})?", re.ASCII)
+LENGTH_READ = 200
 _DAYS = (date(2000, 1, 1), date(2100, 12, 31))
 
 
@@ -33,7 +34,9 @@ class NumberField(forms.Field):
         self.widget.attrs |= {"inputmode": "decimal", "maxlength": "24"}
 
     def to_python(self, value: Any) -> Decimal | None:
-        text = str(value or "").strip()
+        # What is longer than any number is refused, not shortened; separators of lines are no spaces.
+        text = str(value or "")
+        text = text.strip(" \t\r\n\u3000\u00a0") if len(text) <= LENGTH_READ else text
         if not text:
             return None
         if not _NUMBER.fullmatch(text):
@@ -41,11 +44,12 @@ class NumberField(forms.Field):
         number = Decimal(text.replace(",", ""))
         if max(0, -int(number.as_tuple().exponent)) > self.decimals:
             raise ValidationError(
-                _now("At most %(count)d decimals are kept here.") % {"count": self.decimals}, code="decimals"
+                gettext("At most %(count)d decimals are kept here.") % {"count": self.decimals},
+                code="decimals",
             )
         if number < self.least or number > self.most or (self.above and number == self.least):
             raise ValidationError(
-                _now("A number between %(least)s and %(most)s is accepted here.")
+                gettext("A number between %(least)s and %(most)s is accepted here.")
                 % {"least": f"{self.least:,f}", "most": f"{self.most:,f}"},
                 code="range",
             )
@@ -141,7 +145,7 @@ class QuoteForm(forms.Form):
         found = identify(name)
         if found.status == "ambiguous":
             raise ValidationError(
-                _now("This name can mean several cards: %(cards)s. Write which one.")
+                gettext("This name can mean several cards: %(cards)s. Write which one.")
                 % {"cards": ", ".join(found.candidates[:8])}
             )
         return name
@@ -227,6 +231,6 @@ class MappingForm(forms.Form):
         ]
         if missing:
             self.add_error(
-                None, _now("No column says this yet: %(fields)s.") % {"fields": ", ".join(missing)}
+                None, gettext("No column says this yet: %(fields)s.") % {"fields": ", ".join(missing)}
             )
         return data

@@ -144,7 +144,11 @@ class WorkbenchForm(forms.Form):
             self.pasted = (
                 PastedConfig.find(cleaned["config"], self.at) if self.at else _kept(cleaned["config"])
             )
-        if cleaned.get("config") and self.pasted is None:
+        if "config" in self.errors or (cleaned.get("config") and self.pasted is None):
+            # Said where it can be mended; and taken out, else a name typed instead would never count.
+            self.errors.pop("config", None)
+            if isinstance(self.data, MultiValueDict):
+                self.data["config"] = ""
             self.add_error(
                 "model",
                 _(

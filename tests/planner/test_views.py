@@ -202,6 +202,29 @@ def test_a_text_and_a_file_together_are_not_guessed_between(client: Client) -> N
     assert "Either paste the text or choose a file" in response.content.decode()
 
 
+@pytest.mark.parametrize("digest", ["0" * 64, "zz", '"><img src=x>', "A" * 100_000])
+def test_a_digest_that_stands_for_nothing_is_said_at_the_model_and_a_name_typed_instead_counts(
+    client: Client, digest: str
+) -> None:
+    refused = client.post(WORKBENCH, {"config": digest, "users": "7"})
+    page = refused.content.decode()
+    assert refused.status_code == 422
+    assert "is not kept any more" in page.partition('id="err-model">')[2].partition("</ul>")[0]
+    hidden = re.search(r'<input type="hidden" name="config"[^>]*>', page)
+    assert hidden is not None
+    assert digest not in hidden.group()
+    assert "<img src=x" not in page
+
+
+@pytest.mark.parametrize("name", ["sort", "page", "explore", "tray"])
+def test_what_is_wrong_with_a_hidden_field_is_said_too(client: Client, name: str) -> None:
+    response = client.post(WORKBENCH, {name: "<b>" * 50, "users": "7"})
+    page = response.content.decode()
+    assert response.status_code == 422
+    assert "<li>" in page.partition('id="err-form">')[2].partition("</ul>")[0]
+    assert 'value="7"' in page
+
+
 def test_names_that_no_link_can_hold_are_refused_with_a_message(client: Client) -> None:
     columns = [f"見積{number:03}" + "数" * 100 for number in range(90)]
     response = client.post(WORKBENCH, {"columns": columns, "users": "7"})
