@@ -121,6 +121,4 @@ def other_layouts(
     if not isinstance(setting, LlmSetting):
         return ()
     facts = setting.market.facts(row, at.date())
-    return layouts.alternatives(
-        setting, _placements(setting), row, fabric=fabric(facts.provider, facts.sku)
-    )
+    return layouts.alternatives(setting, _placements(setting), row, fabric=fabric(facts.provider, facts.sku))
