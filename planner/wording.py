@@ -524,6 +524,20 @@ RULES: dict[str, Text] = {
     "maximum": _("%(got)s a month, asked for at most %(asked)s"),
 }
 
+GLOSSES: dict[str, Text] = {
+    "TTFT": _("Time to first token: from the request to the first word of the answer"),
+    "TPOT": _(
+        "Time per output token: from the first to the last token, divided by the tokens after the first"
+    ),
+    "KV cache": _("What attention keeps of every token of a request, so that it need not be read again"),
+    "prefill": _("Reading the prompt, before the first token is made"),
+    "TP": _("Tensor parallel: so many GPUs share the weights of one replica"),
+    "Replicas": _("Copies of the model that answer side by side"),
+    "GiB": _("2^30 bytes"),
+    "MFU": _("Share of the GPUs' peak rate that goes into the model's own arithmetic"),
+}
+"""Terms of the field, told where they stand."""
+
 COLUMN_HEADS: dict[str, Text] = {
     "bandwidth": _("Bandwidth"),
     "ttft_peak": _("TTFT at peak"),

@@ -12,7 +12,14 @@ from planner.sizing.results import Candidate
 RANGE_DIGITS = 2
 _NAMES = {"memory": "gpu_memory_gib"}
 """Names in files that say more than the column's key: of several kinds of memory this is the card's own."""
-_UNIT_WORDS = {"B": "bytes", "GB/s": "gb_per_s", "tokens/s": "tokens_per_s"}
+_UNIT_WORDS = {
+    "%": "percent",
+    "1/s": "per_s",
+    "1/h": "per_h",
+    "B": "bytes",
+    "GB/s": "gb_per_s",
+    "tokens/s": "tokens_per_s",
+}
 
 
 def header(column: Column) -> str:

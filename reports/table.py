@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -17,6 +17,7 @@ from django.utils.translation import pgettext_lazy
 
 from planner import kinds, wording
 from planner.columns import Column, Value
+from planner.fields import Path, SheetField
 from planner.sizing.quantities import GIB
 from planner.sizing.results import Candidate, Rejection
 from reports import words
@@ -69,6 +70,12 @@ ASKED = (
     Head("headroom_fraction", _("Memory headroom")),
 )
 """What was asked, the same in every row of a workload; empty where it does not apply or no target was set."""
+ASKED_PATHS = {
+    ("kind",), ("model", "id"), ("runtime", "name"), ("weights_format",), ("kv_format",), ("concurrency", "peak"),
+    ("input_tokens", "typical"), ("output_tokens", "typical"), ("request_rate_per_s",), ("request_count",),
+    ("deadline_hours",), ("schedule", "hours_per_day"), ("schedule", "days_per_month"),
+}  # fmt: skip
+"""Paths of the question that stand among ``ASKED`` already, or in the hours of the bill."""
 BOUNDS = {"exact": "=", "at_least": "\u2265"}
 """Whether money is a whole amount, or at least that much because a price is unknown."""
 LAST = (
@@ -102,18 +109,45 @@ def heads(sheet: Sheet) -> list[Head]:
             middle.append(Head(f"{name}_low", _("low end (80 % range)"), column.unit))
             # xgettext:no-python-format
             middle.append(Head(f"{name}_high", _("high end (80 % range)"), column.unit))
-    return [*FIRST, *ASKED, *middle, *LAST]
+    return [*FIRST, *ASKED, *(_own_head(field) for field in own_fields(sheet)), *middle, *LAST]
+
+
+def own_fields(sheet: Sheet) -> list[SheetField]:
+    """Fields that an answer leans on and that not every kind of workload has, each path once."""
+    found: dict[Path, SheetField] = {}
+    for name in _kinds(sheet):
+        kind = kinds.of(name)
+        for key in kind.carrying:
+            field = kind.fields[key]
+            if field.path and field.path not in ASKED_PATHS:
+                found.setdefault(field.path, field)
+    return list(found.values())
+
+
+def _own_head(field: SheetField) -> Head:
+    return Head("_".join(field.path), str(field.label))
+
+
+def _own_values(workload: SheetWorkload, fields: list[SheetField]) -> list[Value]:
+    """As they stand in the document, in its units."""
+    values: list[Value] = []
+    for field in fields:
+        value: Any = workload.comparison.workload
+        for step in field.path:
+            value = value.get(step) if isinstance(value, dict) else None
+        values.append(value if isinstance(value, str | int | float) else None)
+    return values
 
 
 def rows(sheet: Sheet, *, coded: bool = False) -> Iterator[list[Value]]:
     """Values in the order of ``heads``: every candidate, then every rejected offer, workload by workload."""
-    middle = columns(sheet)
+    middle, own = columns(sheet), own_fields(sheet)
     for workload in sheet.workloads:
         name = workload.name or (
             f"{workload.position}. {workload.kind}" if coded else workload_name(workload)
         )
         first = [sheet.slug or "", sheet.number, sheet.title, name]
-        asked = _asked(workload, coded)
+        asked = [*_asked(workload, coded), *_own_values(workload, own)]
         for candidate in workload.comparison.candidates:
             yield [
                 *first,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
@@ -83,6 +84,18 @@ def pairs(query: str) -> list[tuple[str, str]]:
 def short(column: Column) -> str:
     """The title as a narrow column head says it."""
     return wording.column_head(column.key, str(column.title))
+
+
+@register.filter
+def glossed(text: Any) -> SafeString:
+    """A label with the first term of the field in it explained; the explanation shows when it is pointed at."""
+    plain = str(text)
+    for term, gloss in wording.GLOSSES.items():
+        found = re.search(rf"\b{re.escape(term)}\b", plain)
+        if found:
+            before, after = plain[: found.start()], plain[found.end() :]
+            return format_html('{}<abbr title="{}">{}</abbr>{}', before, gloss, found[0], after)
+    return format_html("{}", plain)
 
 
 @register.filter
