@@ -17,7 +17,7 @@ from typing import Annotated
 from pydantic import Field
 
 from planner.sizing.quantities import Frozen
-from planner.sizing.results import Comparison
+from planner.sizing.results import Comparison, OfferFacts
 
 TRAINING = frozenset({"lora", "qlora", "full_finetune", "pretraining"})
 JOBS = frozenset({"llm_batch"})
@@ -190,8 +190,9 @@ def prefilled(comparisons: Sequence[Comparison]) -> Checklist:
         runtime = asked.get("runtime") or {}
         if runtime.get("name"):
             runtimes.append(f"{runtime['name']} {runtime.get('version') or ''}".strip())
-        if comparison.candidates:
-            cards.append(comparison.candidates[0].offer.accelerator)
+        offer = _public_first(comparison)
+        if offer is not None:
+            cards.append(offer.accelerator)
         model = asked.get("model") or {}
         named = " @ ".join(part for part in (model.get("id"), model.get("revision")) if part)
         models.append(named or str(comparison.model.get("name") or ""))
@@ -205,12 +206,16 @@ def prefilled(comparisons: Sequence[Comparison]) -> Checklist:
     return Checklist(entries=entries, services=tuple(services[:SERVICES_MAXIMUM]))
 
 
+def _public_first(comparison: Comparison) -> OfferFacts | None:
+    """The first candidate's offer; None where it is a private one, which a link to the plan must not name."""
+    first = comparison.candidates[0].offer if comparison.candidates else None
+    return None if first is None or first.quote is not None else first
+
+
 def _services(comparison: Comparison) -> list[Service]:
     """The services that a kind of workload cannot do without, named by codes that the page words."""
-    place = ""
-    if comparison.candidates:
-        offer = comparison.candidates[0].offer
-        place = ", ".join(part for part in (offer.provider_name, offer.region) if part)
+    offer = _public_first(comparison)
+    place = ", ".join(part for part in (offer.provider_name, offer.region) if part) if offer else ""
     if comparison.kind in TRAINING:
         names = ("training_data", "checkpoints", "logs")
     elif comparison.kind in JOBS:

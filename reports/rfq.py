@@ -29,10 +29,7 @@ class Wanted:
     accelerator: str
     gpu_count: int
     machines: int
-    gpus_per_replica: int
-    replicas: int
     memory_bytes: int
-    needed_bytes: int
 
 
 @dataclass(frozen=True)
@@ -66,10 +63,7 @@ def _wanted(candidate: Candidate) -> Wanted:
         accelerator=offer.accelerator,
         gpu_count=offer.gpu_count,
         machines=candidate.machines,
-        gpus_per_replica=candidate.gpus_per_replica,
-        replicas=candidate.replicas,
         memory_bytes=offer.gpu_memory_bytes,
-        needed_bytes=candidate.memory.needed_bytes,
     )
 
 

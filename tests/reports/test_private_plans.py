@@ -14,6 +14,7 @@ from catalog import private_offers
 from catalog.models import PrivateOffer
 from catalog.quote_forms import QuoteForm
 from reports import content, services
+from reports.checklist import prefilled
 from reports.models import Plan, PlanVersion
 from reports.public import without_private
 from tests.catalog.test_quote_tables import GOOD
@@ -140,3 +141,12 @@ def test_a_screen_that_filters_by_a_private_provider_is_saved(version: PlanVersi
     assert made.status_code == 302
     found = content.read_comparison(services.newest(Plan.objects.get(title="Only ours")).answers.get())
     assert {each.offer.provider_name for each in found.candidates} == {"OFFER-CANARY"}
+
+
+def test_a_checklist_that_fills_itself_in_names_no_private_offer(version: PlanVersion, crew: Crew) -> None:
+    """Readers of a link see the checklist."""
+    page = crew.client("editor").get(f"/plans/{version.plan.slug}/checklist/").content.decode()
+    assert "OFFER-CANARY" not in page
+    assert "Requests and answers" in page
+    public = without_private(content.read_comparison(version.answers.get()))
+    assert public.candidates[0].offer.provider_name in str(prefilled([public]).services)
