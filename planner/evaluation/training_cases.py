@@ -11,8 +11,10 @@ from planner.evaluation.cards import cards
 from planner.evaluation.rows import options
 from planner.evaluation.training_models import model
 from planner.evaluation.training_names import FORMATS, OPTIMIZERS, SOFTWARE, TARGETS
+from planner.evaluation.training_splits import number, split_of
 from planner.sizing.architecture import Architecture, active_parameter_count, parameter_count
 from planner.sizing.devices import Device
+from planner.sizing.mixers import Latent
 from planner.sizing.training.constants import MEMORY, regime
 from planner.sizing.training.fabric import Fabric, fabric
 from planner.sizing.training.flops import counted_attention
@@ -23,7 +25,6 @@ from planner.sizing.training.job import (
     Precision,
     Recompute,
     Software,
-    Split,
     State,
     Targets,
 )
@@ -32,9 +33,14 @@ from planner.sizing.training.speed import NoRate, peak_flops
 
 FP8_RECIPES = ("nvidia", "nemo", "ngc", "pytorch", "llmboost", "megatron")
 """Software whose recipes run FP8 where the GPU does, when nothing is said."""
+HALF_MOMENTS = ("megatron-bridge",)
+"""Software whose recipes for models like DeepSeek-V3 keep gradients and moments in 16 bits."""
+GATHERED_LOGITS = ("kempnerforge",)
+"""Software whose tensor-parallel head gathers the logits for the loss (its tensor_parallel.py)."""
+EVERYTHING_COUNTED = ("kempnerforge",)
+"""Software whose MFU counts attention and embeddings too, as its tokens/s and MFU of the same runs show."""
 HBM2E_BYTES_PER_S = 2.4e12
 """Six stacks as fast as the five of the H100-PCIe."""
-GPUS_PER_NODE = 8
 DEFAULT_RANK = 16
 DEFAULT_TARGETS: dict[Software, Targets] = {
     "megatron": "attention", "torch": "all_linear", "transformers": "all_linear",
@@ -45,10 +51,6 @@ SHORTER_FRACTION = 0.5
 """Mean length over a cap that not every sample reaches, where nothing is said."""
 SAMPLE_TOKENS, SAMPLE_LONGEST = 1000, 2048
 """Mean and longest of instruction samples, where nothing is said of them."""
-PRETRAINING_BATCH_TOKENS = 4e6
-"""A usual batch of pre-training, where none is stated."""
-PIPELINE_MICRO_BATCHES = 4
-"""Micro-batches a stage of a pipeline has to work on, where a row says neither batch nor accumulation."""
 EMBEDDED_LAYERS = 2
 """LISA keeps embeddings, head and so many layers trained."""
 
@@ -72,10 +74,6 @@ class TrainingCase:
     tokens_total: float
     step_tokens: float
     """Tokens of one step over all GPUs, as a rate counts them."""
-
-
-def number(text: str | None) -> float | None:
-    return float(text) if text else None
 
 
 def case(inputs: Mapping[str, str]) -> TrainingCase:
@@ -184,10 +182,14 @@ def _precision(
     return "bf16"
 
 
-def _state(inputs: Mapping[str, str], software: Software, method: Method, precision: Precision) -> State:
+def _state(
+    inputs: Mapping[str, str], arch: Architecture, software: Software, method: Method, precision: Precision
+) -> State:
     text = inputs.get("weights_dtype", "").lower()
     if method != "full":
         return "fp32" if software == "transformers" else "half"
+    if inputs.get("framework", "").lower().startswith(HALF_MOMENTS) and arch.has_experts and _latent(arch):
+        return "mixed_half_moments"
     if "mp=pure" in inputs.get("parallelism", "").lower():
         return "fp32"
     if "master" in text and text.startswith("fp32"):
@@ -199,6 +201,10 @@ def _state(inputs: Mapping[str, str], software: Software, method: Method, precis
     if text.startswith(("bf16", "fp16")) and software != "megatron":
         return "half"
     return "fp32" if precision == "fp32" else "mixed"
+
+
+def _latent(arch: Architecture) -> bool:
+    return any(isinstance(group.attention, Latent) for group in arch.layers)
 
 
 def _recompute(text: str, software: Software, method: Method, metric: str) -> Recompute:
@@ -231,7 +237,7 @@ def _job(
     )
     if optimizer == "paged_adamw" and "8" in inputs.get("optimizer", ""):
         optimizer = "paged_adamw_8bit"
-    split, micro, accumulation = _split(inputs, more, software, sequence, arch, device)
+    split, micro, accumulation = split_of(inputs, more, software, sequence, arch, device)
     packed = inputs.get("packed") == "1" or (
         inputs.get("packed") != "0" and inputs.get("length_is_maximum") != "1"
     )
@@ -258,7 +264,7 @@ def _job(
     moe_reached = arch.has_experts and more.get("moe_experts_quantised") != "1" and software == "transformers"
     return Job(
         arch=arch, method=method, software=software, optimizer=optimizer,
-        state=_state(inputs, software, method, precision), frozen_format=frozen,
+        state=_state(inputs, arch, software, method, precision), frozen_format=frozen,
         experts_quantised=not moe_reached, precision=precision, sequence=sequence,
         longest_sequence=longest, mean_sequence=mean, packed=packed,
         even_lengths=not inputs.get("packed") and not more.get("data_mean_tokens"),
@@ -272,6 +278,7 @@ def _job(
         offload_optimizer="optimizer" in offload or offload == "cpu", offload_parameters="params" in offload,
         offload_activations="activations" in offload, overlapped_tp=more.get("async_tp") == "1",
         expert_loop=more.get("expert_loop") == "1", split=split,
+        logits_gathered=inputs.get("framework", "").lower().startswith(GATHERED_LOGITS),
     )  # fmt: skip
 
 
@@ -300,97 +307,6 @@ def _capped_mean(mean: float, cap: int) -> float:
     return mean * (1 - exp(-cap / mean))
 
 
-STATE_FRACTION = 0.7
-"""Of a card that weights, gradients and a share of the optimizer may take when nothing is said of the split."""
-SHARDED_STATE_BYTES = 6.5
-"""Weights and gradients of a parameter, and what many ranks leave of its optimizer."""
-
-
-def model_parallel(arch: Architecture, device: Device) -> tuple[int, int]:
-    """The smallest tensor- and pipeline-parallel degrees that hold a model whose optimizer is split over many ranks."""
-    need = parameter_count(arch) * SHARDED_STATE_BYTES / (STATE_FRACTION * device.engine_total_bytes)
-    tp = next((degree for degree in (1, 2, 4, 8) if degree >= need), GPUS_PER_NODE)
-    pp = 1
-    while tp * pp < need:
-        pp *= 2
-    return tp, pp
-
-
-def _split(
-    inputs: Mapping[str, str],
-    more: Mapping[str, str],
-    software: Software,
-    sequence: int,
-    arch: Architecture,
-    device: Device | None,
-) -> tuple[Split, int, int]:
-    """Degrees, micro-batch and accumulation, with what is not stated worked out from what is."""
-    count = int(number(inputs.get("gpu_count")) or 1)
-    tp, pp, cp, ep = (int(number(inputs.get(name)) or 1) for name in ("tp", "pp", "cp", "ep"))
-    micro = int(number(inputs.get("micro_batch")) or 1)
-    stated_accumulation = number(inputs.get("grad_accum"))
-    batch = number(inputs.get("global_batch"))
-    serial = more.get("device_map") == "naive"
-    if serial:
-        tp, pp, cp = 1, count, 1
-    if more.get("sequence_parallel") == "long_lengths" and sequence > 8192 * 2:
-        cp = min(count, max(1, sequence // 32768))
-    laid_out = any(inputs.get(name) for name in ("tp", "pp", "dp", "zero_stage")) or serial or cp > 1
-    if not laid_out and batch and stated_accumulation and count > 1:
-        # Nothing is said of the split: ranks that share a batch follow from batch, accumulation and micro-batch.
-        ranks = max(1, round(count * stated_accumulation * micro / batch))
-        tp = min(GPUS_PER_NODE, ranks)
-        while count % tp:
-            tp -= 1
-        pp = max(1, ranks // tp)
-    elif (
-        not laid_out
-        and not inputs.get("parallelism")
-        and inputs.get("method") == "pretrain"
-        and device is not None
-    ):
-        tp, pp = model_parallel(arch, device)
-    if tp * pp * cp > count:
-        count = tp * pp * cp
-    dp = int(number(inputs.get("dp")) or 0) or max(1, count // (tp * pp * cp))
-    if dp * tp * pp * cp > count or (count % (dp * tp * pp * cp) == 0 and inputs.get("zero_stage") != "3"):
-        dp = max(1, count // (tp * pp * cp))
-    accumulation = 1
-    if (
-        pp > 1
-        and not serial
-        and not stated_accumulation
-        and (software == "torch" or (batch and micro * dp >= batch))
-    ):
-        # What PyTorch's pipelines call a batch is cut into micro-batches of one.
-        micro, accumulation = 1, max(1, micro, int(batch // dp) if batch else 1)
-    elif batch:
-        accumulation = max(1, round(batch / (micro * dp)))
-    elif stated_accumulation:
-        accumulation = int(stated_accumulation)
-    elif inputs.get("method") == "pretrain" and not inputs.get("micro_batch"):
-        accumulation = max(1, round(PRETRAINING_BATCH_TOKENS / (sequence * micro * dp)))
-    elif pp > 1:
-        accumulation = PIPELINE_MICRO_BATCHES * pp
-    zero = int(number(inputs.get("zero_stage")) or 0)
-    splits_optimizer = software == "megatron" or "megatron" in inputs.get("framework", "").lower()
-    if not inputs.get("zero_stage") and splits_optimizer and inputs.get("method") != "lora":
-        zero = 1
-    # Megatron's own recipes interleave; DeepSpeed's pipeline cannot.
-    deepspeed = "deepspeed" in inputs.get("framework", "").lower()
-    interleaved = more.get("schedule") == "interleaved_1f1b" or (
-        software == "megatron"
-        and "deepspeed" not in inputs.get("framework", "").lower()
-        and not more.get("schedule")
-    )
-    split = Split(
-        tp=tp, pp=pp, cp=cp, dp=dp, ep=min(ep, tp * cp * dp), zero_stage=zero, serial=serial,
-        sequence_parallel=tp > 1 and software in ("megatron", "torch") and not deepspeed,
-        virtual_stages=int(number(more.get("vp")) or (2 if interleaved and arch.layer_count >= 4 * pp else 1)),
-    )  # fmt: skip
-    return split, micro, accumulation
-
-
 def _counted(
     inputs: Mapping[str, str], more: Mapping[str, str], job: Job, device: Device | None
 ) -> tuple[float, float]:
@@ -399,6 +315,8 @@ def _counted(
         4.0 if job.method != "full" and more.get("lora_flops_4n") == "1" else 6.0
     ) * active_parameter_count(job.arch)
     counted = inputs.get("flops_counted", "")
+    if inputs.get("framework", "").lower().startswith(EVERYTHING_COUNTED):
+        counted, flops = "with_attention", 6.0 * parameter_count(job.arch)
     if counted in ("with_attention", "hardware"):
         flops += counted_attention(job.arch, job.sequence)
     if counted == "hardware" and job.recompute == "full":

@@ -24,6 +24,7 @@ STATES = (
     ("auto", gettext_lazy("as the software does")),
     ("mixed", gettext_lazy("16-bit weights, FP32 gradients and master copy")),
     ("mixed_half_gradients", gettext_lazy("16-bit weights and gradients, FP32 master copy")),
+    ("mixed_half_moments", gettext_lazy("16-bit weights, gradients and moments, FP32 master copy")),
     ("fp32", gettext_lazy("FP32 weights, computed in 16 bits")),
     ("half", gettext_lazy("16 bits throughout")),
 )

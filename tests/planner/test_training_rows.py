@@ -110,6 +110,16 @@ def test_flash_attention_does_not_run_on_volta() -> None:
     assert not case(gpu="V100-32GB", precision="fp16").job.flash_attention
 
 
+def test_recipes_and_heads_that_are_known_are_read_from_the_software() -> None:
+    moonlight = {"model": "Moonlight-16B-A3B", "model_id": "", "params_b": "16", "method": "pretrain", "lora_rank": "",
+                 "weights_dtype": "bf16+fp32 master", "parallelism": "tp2 pp1 ep8", "tp": "2", "ep": "8",
+                 "gpu": "H100-80GB", "gpu_count": "8"}  # fmt: skip
+    assert case(framework="Megatron-Bridge", **moonlight).job.state == "mixed_half_moments"
+    assert case(framework="Megatron-LM", **moonlight).job.state == "mixed"
+    assert case(framework="KempnerForge").job.logits_gathered
+    assert not case(framework="torchtitan").job.logits_gathered
+
+
 def test_a_power_limit_slows_a_card_by_its_cube_root() -> None:
     full, limited = case(gpu="H100-SXM5-80GB").device, case(gpu="H100-96GB-HBM2e (500W)").device
     assert full is not None

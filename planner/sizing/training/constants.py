@@ -112,13 +112,13 @@ def classes(job: Job, device: Device | None) -> Classes:
 
 def regime(figure: Literal["memory", "speed"], job: Job) -> str:
     """Which range a prediction has."""
-    if figure == "speed" and job.arch.has_experts:
-        return "speed, experts"
-    if job.method != "full":
-        return f"{figure}, adapters"
     if figure == "memory":
-        return "memory, full"
-    return "speed, one machine" if job.split.gpu_count <= MACHINE_GPUS else "speed, several machines"
+        return "memory, full" if job.method == "full" else "memory, adapters"
+    if job.arch.has_experts:
+        return "speed, experts"
+    if job.method == "full" and job.split.gpu_count > MACHINE_GPUS:
+        return "speed, several machines"
+    return "speed, Megatron" if job.software == "megatron" else "speed, one machine"
 
 
 MACHINE_GPUS = 8

@@ -15,7 +15,7 @@ Software = Literal["megatron", "torch", "transformers"]
 """Megatron-LM, NeMo and their kin; PyTorch with its own FSDP; Transformers with DeepSpeed or Accelerate."""
 Precision = Literal["fp32", "bf16", "fp16", "fp8", "fp4"]
 """What the matrix products of linear layers run in."""
-State = Literal["fp32", "mixed", "mixed_half_gradients", "half"]
+State = Literal["fp32", "mixed", "mixed_half_gradients", "mixed_half_moments", "half"]
 """How a trained parameter is kept; see ``states.BYTES``."""
 FrozenFormat = Literal[
     "bf16", "fp16", "fp32", "fp8", "int8", "nf4", "nf4_dq", "int4_gptq", "int8_gptq"
@@ -105,6 +105,8 @@ class Job(Frozen):
     offload_activations: bool = False
     overlapped_tp: bool = False
     """Tensor-parallel communication runs beside the products it belongs to."""
+    logits_gathered: bool = False
+    """Tensor-parallel ranks put the whole logits together for the loss, instead of a loss on their own share."""
     expert_loop: bool = False
     """Experts run one after the other instead of in one grouped product."""
     split: Split = Split()

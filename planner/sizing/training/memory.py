@@ -159,7 +159,7 @@ def amounts(job: Job, measure: str = "device", usable_bytes: float | None = None
         scores=scores,
         score_layers=layers * flight if job.recompute == "none" else 0.0,
         whole=whole,
-        logits=tokens * job.arch.vocab / split.tp,
+        logits=tokens * job.arch.vocab / (1 if job.logits_gathered else split.tp),
         chunked=float(job.chunked_loss),
         early_gradients=float(job.accumulation > 1 or job.state.startswith("mixed")),
         dequantised=held.largest_matrix * HALF_BYTES if quantised else 0.0,

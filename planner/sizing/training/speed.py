@@ -153,6 +153,8 @@ def work(job: Job, device: Device, links: Fabric) -> Work:
     again = 1.0 if job.recompute == "full" else 0.0
     hidden_bytes = HALF_BYTES * tokens * wide.hidden
     tensor = ring(hidden_bytes, split.tp) * 2 * layers * (4 + 2 * again) if split.tp > 1 else 0.0
+    if job.logits_gathered and split.tp > 1:
+        tensor += ring(HALF_BYTES * tokens * job.arch.vocab, split.tp) * 2 / split.pp
     tensor_s = tensor / reached(links, split.tp, 1)
     copies = wide.routed_copies
     if moe is not None and split.ep > links.domain:
@@ -212,7 +214,11 @@ def work(job: Job, device: Device, links: Fabric) -> Work:
         traffic=inner * flops.passes,
         score_traffic=scores * flops.passes,
         adapter_traffic=adapted * flops.passes,
-        logits_traffic=tokens * job.arch.vocab / split.tp / split.pp * (0.5 if job.chunked_loss else 1.0),
+        logits_traffic=tokens
+        * job.arch.vocab
+        / (1 if job.logits_gathered else split.tp)
+        / split.pp
+        * (0.5 if job.chunked_loss else 1.0),
         dequantised=dequantised,
         launches=layers * flops.passes * kernels,
         tensor_s=tensor_s,

@@ -22,10 +22,13 @@ BYTES: dict[State, StateBytes] = {
     "fp32": StateBytes(4, 4, 0, 4),
     "mixed": StateBytes(2, 4, 4, 4),
     "mixed_half_gradients": StateBytes(2, 2, 4, 4),
+    "mixed_half_moments": StateBytes(2, 2, 4, 2),
     "half": StateBytes(2, 2, 0, 2),
 }
-"""With AdamW: 16, 18, 16 and 8 bytes. 18 is BF16 or FP16 weights, FP32 gradients, an FP32 master copy and two
-FP32 moments (Transformers 4.35.0, "model memory anatomy" counts the same 18), and no other case."""
+"""With AdamW: 16, 18, 16, 12 and 8 bytes. 12 is Megatron's precision-aware optimizer as its recipes for DeepSeek-V3,
+Moonlight and Kimi set it: FP32 master copy, gradients and moments of 16 bits. 18 is BF16 or FP16 weights, FP32
+gradients, an FP32 master copy and two FP32 moments (Transformers 4.35.0, "model memory anatomy" counts the same 18),
+and no other case."""
 
 MOMENTS: dict[Optimizer, float] = {
     "adamw": 2, "adamw_8bit": 2, "adamw_4bit": 2, "paged_adamw": 2, "paged_adamw_8bit": 2, "lion": 1,

@@ -57,6 +57,12 @@ def test_tensor_and_sequence_parallel_share_all_of_a_layers_activations() -> Non
     assert one / 8 < tensor < one
 
 
+def test_tensor_parallel_ranks_share_the_logits_unless_the_head_gathers_them() -> None:
+    split = Split(tp=4, sequence_parallel=True)
+    shared, gathered = (memory.amounts(job(split=split, logits_gathered=each)) for each in (False, True))
+    assert float(gathered.logits) == 4 * float(shared.logits)
+
+
 def test_a_pipelines_first_stage_holds_a_micro_batch_for_each_stage() -> None:
     one = memory.amounts(job(arch=GPT3, accumulation=16))
     four = memory.amounts(job(arch=GPT3, accumulation=16, split=Split(pp=4)))

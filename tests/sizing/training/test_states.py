@@ -32,7 +32,7 @@ def test_no_other_case_has_eighteen_bytes() -> None:
 @pytest.mark.parametrize(
     ("state", "optimizer", "size"),
     [("fp32", "adamw", 16), ("mixed_half_gradients", "adamw", 16), ("half", "adamw", 8), ("fp32", "sgd", 8),
-     ("mixed", "lion", 14), ("half", "adamw_8bit", 4 + 2 * (1 + 4 / 256))],
+     ("mixed_half_moments", "adamw", 12), ("mixed", "lion", 14), ("half", "adamw_8bit", 4 + 2 * (1 + 4 / 256))],
 )  # fmt: skip
 def test_other_states_and_optimizers(state: State, optimizer: Optimizer, size: float) -> None:
     assert bytes_per_parameter(state, optimizer) == pytest.approx(size)
