@@ -13,16 +13,14 @@ PRETRAINING_BATCH_TOKENS = 4e6
 """A usual batch of pre-training, where none is stated."""
 PIPELINE_MICRO_BATCHES = 4
 """Micro-batches a stage of a pipeline has to work on, where a row says neither batch nor accumulation."""
-
-
-def number(text: str | None) -> float | None:
-    return float(text) if text else None
-
-
 STATE_FRACTION = 0.7
 """Of a card that weights, gradients and a share of the optimizer may take when nothing is said of the split."""
 SHARDED_STATE_BYTES = 6.5
 """Weights and gradients of a parameter, and what many ranks leave of its optimizer."""
+
+
+def number(text: str | None) -> float | None:
+    return float(text) if text else None
 
 
 def model_parallel(arch: Architecture, device: Device) -> tuple[int, int]:
