@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from planner.hybrid_facts import HYBRIDS
-from planner.sizing.architecture import Architecture, ModelError
+from planner.sizing.architecture import Architecture, ModelError, Tower
 from planner.sizing.config_reader import understand
 from planner.sizing.formats import Group
 
@@ -118,6 +118,15 @@ KEPT: tuple[tuple[str, tuple[Group, ...], float | None], ...] = (
 """What published checkpoints leave at 16 bits, and bits of odd group sizes: read off their packed counts, and
 off the config of Kimi-K2.5 (experts only, symmetric groups of 32). Meta's FP8 checkpoints quantise the MLP alone
 (model card of Llama 3.1)."""
+
+BUILT_ON: dict[str, tuple[str, Tower]] = {
+    "OpenGVLab/InternVL2_5-8B-MPO": (
+        "internlm/internlm2_5-7b-chat",
+        Tower(name="vision_tower", parameters=337_592_320,
+              source="model card of InternVL2.5-8B: InternViT-300M-448px (304,012,288), two layers of 4096, a norm"),
+    ),
+}  # fmt: skip
+"""Models that are a shipped language model with an encoder beside it, as their cards say."""
 
 SECOND: tuple[tuple[str, tuple[tuple[Group, float], ...]], ...] = (
     (r"deepseek-ai/DeepSeek-V4", (("attention", 8.0), ("mlp", 8.0))),

@@ -210,3 +210,16 @@ def test_a_verdict_is_judged_without_its_publishers_rows() -> None:
         row()._replace(source_group="", source="issue:https://github.com/vllm-project/vllm/issues/1")
     ) == ("vllm-project")
     assert publisher(row()) == "publisher"
+
+
+def test_what_lmdeploy_printed_for_a_vision_model_on_80_gb() -> None:
+    """A start log of InternVL2.5-8B says 397,696 tokens of 131,072 bytes at 0.8 of what is free."""
+    asked = [
+        row(metric=metric, engine="LMDeploy (TurboMind)", model_id="", model="OpenGVLab/InternVL2_5-8B-MPO", tp="1",
+            gpu="A100-80GB", gpu_memory_utilization="0.8", kv_dtype="bfloat16", options="fraction_of=free",
+            kind="vision")
+        for metric in ("kv_bytes_per_token", "kv_tokens")
+    ]  # fmt: skip
+    width, tokens = (answer.predicted for answer in predict_memory_rows(asked))
+    assert width == 131_072
+    assert tokens == pytest.approx(397_696, rel=0.05)

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from planner.model_facts import architecture_of, source_of
+from planner.model_facts import BUILT_ON, architecture_of, source_of
 from planner.model_names import same_size
 
 TARGET = Path(__file__).resolve().parents[2] / "seeds" / "architectures.json"
@@ -63,7 +63,23 @@ def seed(folder: Path) -> dict[str, Any]:
             }
         )
     spellings, named = names(rows_of(facts / "model_names.csv"), {model["id"] for model in models})
-    return {"models": [*models, *named], "spellings": spellings}
+    return {"models": [*models, *(built(model, models) for model in named)], "spellings": spellings}
+
+
+def built(model: dict[str, Any], shipped: list[dict[str, Any]]) -> dict[str, Any]:
+    """A model known by name, with the shapes of the one that its card says it is built on."""
+    if model["id"] not in BUILT_ON:
+        return model
+    name, tower = BUILT_ON[model["id"]]
+    base = next(one for one in shipped if one["id"] == name)
+    beside = tower.model_dump(mode="json", exclude_defaults=True)
+    architecture = {**base["architecture"], "id": model["id"], "towers": [beside]}
+    for key in ("parameters_published", "parameters_published_kind"):
+        architecture.pop(key, None)
+    return {
+        **model, "not_sized": None, "max_position": base["max_position"], "architecture": architecture,
+        "source": f"{tower.source}; language model: {base['source']}", "licence": None,
+    }  # fmt: skip
 
 
 NAMED_SOURCE = "named in measurements; its shapes are not known"
