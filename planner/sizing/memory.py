@@ -244,16 +244,12 @@ def _offloads(
         low, high = 0, most
         # Most often the weights alone are too much: what must leave is known, and one try beside it confirms.
         short = now.needed_bytes - now.usable_bytes
-        guess = next(
-            (
-                count
-                for count in range(1, most)
-                if offload.of(arch, need.weights_format, layout, runtime, moved(count).offload).device_bytes
-                - kept
-                >= short
-            ),
-            most,
-        )
+        lacking, guess = 0, most
+        while guess - lacking > 1:
+            middle = (lacking + guess) // 2
+            asked = moved(middle).offload
+            gone = offload.of(arch, need.weights_format, layout, runtime, asked).device_bytes - kept
+            lacking, guess = (lacking, middle) if gone >= short else (middle, guess)
         if fits(guess):
             low, high = (guess - 1, guess) if guess > 1 and not fits(guess - 1) else (0, guess)
         else:
