@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from reports.trust.rows import CLOSED_LINKS, EDITORS, MEMBERS, MISSING, READING_LINKS, SIGNED_IN, Row, row
+from reports.trust.rows import (
+    CLOSED_LINKS,
+    EDITORS,
+    MEMBERS,
+    MISSING,
+    NOT_POSTED,
+    READING_LINKS,
+    SIGNED_IN,
+    Row,
+    row,
+)
 
 
 def plan_parts() -> Iterable[Row]:
@@ -37,14 +47,16 @@ def plan_parts() -> Iterable[Row]:
         yield row(path, EDITORS, expect={"viewer": [403], "other_owner": [404], "removed": [404]})
     # A comment is its author's; an owner may take away any. For the others it is not there.
     yield _post("comments/{comment}/withdraw/", EDITORS, {}) | {
-        "expect": {"viewer": [404], "other_owner": [404], "removed": [404], "anonymous": [302]}
+        "expect": {"viewer": [404], "other_owner": [404], "removed": [404], "anonymous": NOT_POSTED}
     }
     # The address of a shared plan is what opens it: without one nothing is there.
     for method in ("GET", "POST"):
         given = {"body": {"form": {"title": "zq"}}} if method == "POST" else {}
         yield row("/plans/fork/", [], method, expect={name: [404] for name in SIGNED_IN}, **given)
     yield row("/plans/import/", SIGNED_IN, expect={"anonymous": [302]})
-    yield row("/plans/import/", SIGNED_IN, "POST", body={"form": {"team": "zq"}}, expect={"anonymous": [302]})
+    yield row(
+        "/plans/import/", SIGNED_IN, "POST", body={"form": {"team": "zq"}}, expect={"anonymous": NOT_POSTED}
+    )
     closed = {name: [404] for name in CLOSED_LINKS}
     yield row(
         "/s/{token}/unlock/",
@@ -64,7 +76,7 @@ def _post(part: str, allow: list[str], form: dict[str, Any]) -> Row:
         allow,
         "POST",
         body={"form": form},
-        expect=refused | {"other_owner": [404], "removed": [404], "anonymous": [302]},
+        expect=refused | {"other_owner": [404], "removed": [404], "anonymous": NOT_POSTED},
         verify={"as": "owner", "path": "/plans/{plan}/discussion/"},
         exercise=False,
     )

@@ -16,6 +16,8 @@ READING_LINKS = ["link_ok", "link_torevoke"]
 CLOSED_LINKS = ["link_revoked", "link_expired", "link_guessed", "link_archived"]
 MISSING = "zzzzzzzzzzz9"
 EVERYBODY = "*"
+NOT_POSTED = [302, 403]
+"""A visitor's post is sent to the log-in, or refused before for its missing token."""
 
 
 def row(path: str, allow: list[str] | str, method: str = "GET", **more: Any) -> Row:
