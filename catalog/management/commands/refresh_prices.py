@@ -17,7 +17,9 @@ from catalog.sources import SOURCES
 
 
 class Command(BaseCommand):
-    help = "Refresh each SOURCE (without one all that are set up). Exit 0: good, 1: failed or held, 2: unknown."
+    help = (
+        "Refresh each SOURCE (without one all that are set up). Exit 0: good, 1: failed or held, 2: unknown."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("sources", nargs="*", metavar="SOURCE")
