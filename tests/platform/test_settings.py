@@ -72,6 +72,8 @@ def test_a_development_machine_needs_nothing_and_keeps_its_secret(tmp_path: Path
             "DATABASE_URL must",
         ),
         ({**GOOD, "PORT": "eighty"}, "PORT"),
+        ({**GOOD, "MITSUMORI_SIGNUP": "maybe"}, "signup"),
+        ({**GOOD, "MITSUMORI_SINGLE_USER": "1"}, "not for production"),
     ],
 )
 def test_production_refuses_to_start_half_set_up(
@@ -129,3 +131,10 @@ def test_an_address_of_a_source_is_read_by_its_name(tmp_path: Path) -> None:
 
 def test_no_variable_can_switch_on_eager_jobs(tmp_path: Path) -> None:
     assert "CELERY_TASK_ALWAYS_EAGER" not in (HERE / "mitsumori" / "settings.py").read_text(encoding="utf-8")
+
+
+def test_sign_up_can_be_closed_and_one_person_can_work_alone(tmp_path: Path) -> None:
+    assert read(tmp_path, "SIGN_UP_OPEN")["SIGN_UP_OPEN"] is True
+    assert read(tmp_path, "SIGN_UP_OPEN", MITSUMORI_SIGNUP="closed")["SIGN_UP_OPEN"] is False
+    alone = read(tmp_path, "SINGLE_USER", "SIGN_UP_OPEN", MITSUMORI_SINGLE_USER="1")
+    assert (alone["SINGLE_USER"], alone["SIGN_UP_OPEN"]) == (True, False)
