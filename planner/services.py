@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,6 +16,7 @@ from planner.sizing import compare as core
 from planner.sizing import layouts
 from planner.sizing.layouts import LayoutChoice
 from planner.sizing.llm import LlmSetting
+from planner.sizing.offers import Market
 from planner.sizing.results import Candidate, Comparison, Rejection
 from planner.sizing.setting import Setting
 from planner.sizing.weighing import Placements
@@ -26,6 +28,8 @@ REJECTED_MAXIMUM = 2_000
 
 
 PLACEMENTS_KEPT = 64
+SPARED_OFFERS_MINIMUM = 1_000
+"""Of a smaller market the collector's walk costs nothing."""
 
 
 @dataclass
@@ -34,6 +38,8 @@ class _Kept:
 
     by_question: OrderedDict[tuple[str, str], Placements] = field(default_factory=OrderedDict)
     lock: Lock = field(default_factory=Lock)
+    spared: str = ""
+    """Version of the market that was last taken out of the collector's walk."""
 
 
 _kept = _Kept()
@@ -46,11 +52,25 @@ def _placements(setting: Setting[Any]) -> Placements:
             _kept.by_question.move_to_end(question)
             return _kept.by_question[question]
     made = setting.place()
+    _spare(setting.market)
     with _kept.lock:
         _kept.by_question[question] = made
         while len(_kept.by_question) > PLACEMENTS_KEPT:
             _kept.by_question.popitem(last=False)
     return made
+
+
+def _spare(found: Market) -> None:
+    """Takes catalog and models out of the collector's walk, once for each large market.
+
+    They are hundreds of thousands of objects that live as long as the process: walking them in the middle of a
+    request costs more than the answer.
+    """
+    if len(found) < SPARED_OFFERS_MINIMUM or found.version == _kept.spared:
+        return
+    _kept.spared = found.version
+    gc.collect()
+    gc.freeze()
 
 
 def forget() -> None:
