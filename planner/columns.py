@@ -236,7 +236,8 @@ PRICE: tuple[Column, ...] = (
     Column("stale", _("Price is old"), "flag", lambda c: c.offer.stale),
     Column("floor", _("Marketplace floor price"), "flag", lambda c: c.offer.floor),
     Column("estimated", _("Estimated price"), "flag", lambda c: c.offer.estimated),
-    Column("valid_until", _("Quote valid until"), "date", lambda c: c.offer.quote.valid_until if c.offer.quote else None),
+    Column("valid_until", _("Quote valid until"), "date",
+           lambda c: c.offer.quote.valid_until if c.offer.quote else None),
     Column("expired", _("Quote expired"), "flag", lambda c: c.offer.quote.expired if c.offer.quote else None),
 )  # fmt: skip
 
