@@ -8,8 +8,8 @@ How to add one
    ``MemoryParts`` with parts that the kind names, figures are a dictionary of ``Figure`` by name, the cost of a unit
    of use is in ``unit_costs``.
 2. Declare it in one module of this package as a ``Kind`` (see ``frame`` for what each entry means) and add it to
-   ``KINDS`` below. ``common`` has the fields, groups, columns and costs that all kinds share, ``llm_shared`` those of
-   kinds that serve an LLM.
+   ``KINDS`` below. ``every_kind`` has the fields, groups, columns and costs that all kinds share, ``llm_shared`` those
+   of kinds that serve an LLM.
 3. Give the codes its core emits words in ``planner.wording`` (figures, parts of memory, limits, warnings).
 
 From the declaration come: the form with its groups, folds, units and limits (they are those of the document), the

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from planner.columns import JOB, LLM_MEMORY, THROUGHPUT, TOKEN_COST
 from planner.fields import ChoiceField, NumberField
 from planner.figures import significant
-from planner.kinds import common, host_block, llm_shared
+from planner.kinds import every_kind, host_block, llm_shared
 from planner.kinds.frame import Block, Cost, Example, Fold, Group, Kind, Measure, Row, Variant, put, scaled
 from planner.kinds.llm_serving import speed_block
 from planner.options import OBJECTIVES
@@ -78,7 +78,7 @@ def cautions(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, ..
 BATCH = Kind(
     names=("llm_batch",),
     title=gettext_lazy("Batch generation"),
-    family=common.ANSWERS,
+    family=every_kind.ANSWERS,
     about=gettext_lazy("A number of requests must be done by a deadline; nobody waits for a single answer."),
     workload=BatchWorkload,
     setting=llm_shared.setting,
@@ -106,13 +106,13 @@ BATCH = Kind(
         "objective": ChoiceField(
             label=gettext_lazy("Rank by"), path=("objective",), default="cost", choices=OBJECTIVES
         ),
-        **common.HEADROOM,
-        **common.SCHEDULE,
-        **common.REPLICAS,
-        **common.TERMS,
-        **common.FILTERS,
-        **common.CURRENCY,
-        **common.KEPT,
+        **every_kind.HEADROOM,
+        **every_kind.SCHEDULE,
+        **every_kind.REPLICAS,
+        **every_kind.TERMS,
+        **every_kind.FILTERS,
+        **every_kind.CURRENCY,
+        **every_kind.KEPT,
         **llm_shared.OPTIONS,
         **llm_shared.ASSUMED,
     },
@@ -127,15 +127,15 @@ BATCH = Kind(
             ),
         ),
         Group(gettext_lazy("Targets"), (Row(("objective", "currency"), "uneven"), llm_shared.HEADROOM_FOLD)),
-        common.WHEN_AND_WHERE,
-        common.WHAT_IS_KEPT,
+        every_kind.WHEN_AND_WHERE,
+        every_kind.WHAT_IS_KEPT,
     ),
     ordered=llm_shared.ORDERED,
-    columns=common.columns(memory=LLM_MEMORY, speed=(*THROUGHPUT, *JOB), unit=TOKEN_COST),
+    columns=every_kind.columns(memory=LLM_MEMORY, speed=(*THROUGHPUT, *JOB), unit=TOKEN_COST),
     measures=(HOURS, OUTPUT),
     costs=(
         Cost("job_cost", gettext_lazy("Cost of the job"), _job_cost),
-        common.MONTHLY,
+        every_kind.MONTHLY,
         llm_shared.PER_MILLION,
     ),
     unit=llm_shared.UNIT,

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from planner.columns import LLM_MEMORY, SERVING_SPEED, THROUGHPUT, TOKEN_COST
 from planner.fields import ChoiceField, NumberField
 from planner.figures import Figure, duration, ranged, significant
-from planner.kinds import common, host_block, llm_shared
+from planner.kinds import every_kind, host_block, llm_shared
 from planner.kinds.frame import Block, Example, Fold, Group, Kind, Measure, Row, Variant, put, scaled
 from planner.options import OBJECTIVES
 from planner.sizing.quantities import Estimate
@@ -138,7 +138,7 @@ def _load_check(comparison: Comparison, best: Candidate) -> tuple[str, ...]:
 SERVING = Kind(
     names=("llm_serving",),
     title=gettext_lazy("Interactive serving"),
-    family=common.ANSWERS,
+    family=every_kind.ANSWERS,
     about=gettext_lazy("People or programs wait for each answer: latency targets at the peak decide."),
     workload=ServingWorkload,
     setting=llm_shared.setting,
@@ -186,13 +186,13 @@ SERVING = Kind(
         "objective": ChoiceField(
             label=gettext_lazy("Rank by"), path=("objective",), default="cost", choices=OBJECTIVES
         ),
-        **common.HEADROOM,
-        **common.SCHEDULE,
-        **common.REPLICAS,
-        **common.TERMS,
-        **common.FILTERS,
-        **common.CURRENCY,
-        **common.KEPT,
+        **every_kind.HEADROOM,
+        **every_kind.SCHEDULE,
+        **every_kind.REPLICAS,
+        **every_kind.TERMS,
+        **every_kind.FILTERS,
+        **every_kind.CURRENCY,
+        **every_kind.KEPT,
         **llm_shared.OPTIONS,
         **llm_shared.ASSUMED,
     },
@@ -210,15 +210,15 @@ SERVING = Kind(
             gettext_lazy("Targets"),
             (("ttft", "tpot"), Row(("objective", "currency"), "uneven"), llm_shared.HEADROOM_FOLD),
         ),
-        common.WHEN_AND_WHERE,
-        common.WHAT_IS_KEPT,
+        every_kind.WHEN_AND_WHERE,
+        every_kind.WHAT_IS_KEPT,
     ),
     ordered=(*llm_shared.ORDERED, ("users", "users_peak")),
-    columns=common.columns(
+    columns=every_kind.columns(
         memory=LLM_MEMORY, speed=(*SERVING_SPEED[:5], *THROUGHPUT, *SERVING_SPEED[5:]), unit=TOKEN_COST
     ),
     measures=(TPOT, TTFT),
-    costs=(common.MONTHLY, llm_shared.PER_MILLION),
+    costs=(every_kind.MONTHLY, llm_shared.PER_MILLION),
     unit=llm_shared.UNIT,
     chart_title=gettext_lazy("Monthly total against TPOT at peak load"),
     headline=headline,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from django.utils.translation import gettext_lazy
 
 from planner.fields import ChoiceField, NumberField
-from planner.kinds import common, llm_shared, training_fields, training_figures, training_shared
+from planner.kinds import every_kind, llm_shared, training_fields, training_figures, training_shared
 from planner.kinds.frame import Example, Fold, Group, Kind
 from planner.sizing.training.workload import PretrainingWorkload
 
 PRETRAINING = Kind(
     names=("pretraining",),
     title=gettext_lazy("Pre-training"),
-    family=common.TRAINS,
+    family=every_kind.TRAINS,
     about=gettext_lazy("A model is trained from scratch on so many tokens, on many machines, by a deadline."),
     workload=PretrainingWorkload,
     setting=training_shared.setting,
@@ -77,11 +77,11 @@ PRETRAINING = Kind(
             help_text=gettext_lazy("Empty: no deadline."),
         ),
         **training_fields.OBJECTIVE,
-        **common.HEADROOM,
+        **every_kind.HEADROOM,
         **training_fields.SCHEDULE,
         **training_fields.TERMS,
-        **common.FILTERS,
-        **common.CURRENCY,
+        **every_kind.FILTERS,
+        **every_kind.CURRENCY,
         **training_fields.CHECKPOINTS,
         **training_fields.DATA,
         **training_fields.KEPT,
@@ -104,11 +104,11 @@ PRETRAINING = Kind(
         training_fields.SAVED_GROUP,
         training_fields.WHEN_AND_WHERE,
     ),
-    columns=common.columns(
+    columns=every_kind.columns(
         memory=training_figures.MEMORY, speed=training_figures.SPEED, unit=training_figures.RUN
     ),
     measures=(training_figures.HOURS, training_figures.TOKENS),
-    costs=(common.MONTHLY, training_figures.RUN_COST),
+    costs=(every_kind.MONTHLY, training_figures.RUN_COST),
     unit=gettext_lazy("run"),
     chart_title=gettext_lazy("Cost against the hours of a run"),
     can_restart=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.utils.translation import gettext_lazy
 
 from planner.fields import ChoiceField, NumberField, SheetField, TickField
-from planner.kinds import common
+from planner.kinds import every_kind
 from planner.kinds.frame import Fold, Group, Row
 
 OPTIMIZERS = (
@@ -241,7 +241,7 @@ TERMS: dict[str, SheetField] = {
         ),
         is_radio=True,
     ),
-    "tiers": common.TERMS["tiers"],
+    "tiers": every_kind.TERMS["tiers"],
 }
 KEPT: dict[str, SheetField] = {
     "storage": NumberField(
@@ -251,7 +251,7 @@ KEPT: dict[str, SheetField] = {
         unit="GB",
         help_text=gettext_lazy("Beside weights, data and checkpoints, which are counted."),
     ),
-    "egress": common.KEPT["egress"],
+    "egress": every_kind.KEPT["egress"],
 }
 
 COMPUTED_GROUP = Group(
@@ -284,7 +284,7 @@ WHEN_AND_WHERE = Group(
     (
         ("starts", "days"),
         Fold(gettext_lazy("Interruption, terms"), ("interruptible", "tiers")),
-        common.FILTERS_FOLD,
+        every_kind.FILTERS_FOLD,
     ),
 )
 TARGETS_GROUP = Group(

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from planner.columns import figured, unit_cost
 from planner.fields import ChoiceField, NumberField
-from planner.kinds import common
+from planner.kinds import every_kind
 from planner.kinds.frame import Block, Cost, Example, Group, Kind, Measure, Row
 from planner.sizing import bill
 from planner.sizing.bill import Run
@@ -178,26 +178,26 @@ WEAVING = Kind(
             default="cost",
             choices=(("cost", "cost"), ("finish", "end")),
         ),
-        **common.HEADROOM,
-        **common.SCHEDULE,
-        **common.REPLICAS,
-        **common.TERMS,
-        **common.FILTERS,
-        **common.CURRENCY,
-        **common.KEPT,
+        **every_kind.HEADROOM,
+        **every_kind.SCHEDULE,
+        **every_kind.REPLICAS,
+        **every_kind.TERMS,
+        **every_kind.FILTERS,
+        **every_kind.CURRENCY,
+        **every_kind.KEPT,
     },
     groups=(
         Group("What is woven", ("craft", ("carpets", "knots"), "deadline")),
         Group("Targets", (Row(("objective", "currency"), "uneven"), ("headroom", "budget"))),
-        common.WHEN_AND_WHERE,
-        common.WHAT_IS_KEPT,
+        every_kind.WHEN_AND_WHERE,
+        every_kind.WHAT_IS_KEPT,
     ),
-    columns=common.columns(
+    columns=every_kind.columns(
         speed=(figured("weaving_hours", "Hours of weaving", "h", shown=True, sort="finish"),),
         unit=(unit_cost("per_carpet", "Per carpet", "carpet"),),
     ),
     measures=(HOURS,),
-    costs=(common.MONTHLY, Cost("per_carpet", "Per carpet", lambda c: c.unit_costs["carpet"])),
+    costs=(every_kind.MONTHLY, Cost("per_carpet", "Per carpet", lambda c: c.unit_costs["carpet"])),
     unit="carpet",
     chart_title="Monthly total against hours of weaving",
     headline=lambda best: (
