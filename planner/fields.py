@@ -301,6 +301,15 @@ def names_of(parts: Iterable[Any]) -> list[str]:
     return list(dict.fromkeys(name for name in names if name))
 
 
+class TickBoxes(forms.CheckboxSelectMultiple):
+    """Tick boxes that also stand for one text with commas, which is how links carry several names."""
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[str]:
+        known = {str(value).casefold(): str(value) for value, _label in self.choices}
+        given = super().value_from_datadict(data, files, name) or []
+        return [known.get(each.casefold(), each) for each in names_of(given)]
+
+
 class NamesField(SheetField):
     """Several names: tick boxes, or one text with commas. ``known`` maps what may be named to its canonical form."""
 
@@ -318,7 +327,7 @@ class NamesField(SheetField):
         if typed:
             widget: forms.Widget = forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"})
         else:
-            widget = forms.CheckboxSelectMultiple(choices=list(choices))
+            widget = TickBoxes(choices=list(choices))
             options.setdefault("template", "planner/_radio.html")
         super().__init__(widget=widget, **options)
 

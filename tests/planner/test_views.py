@@ -443,3 +443,13 @@ def test_ranges_of_memory_stand_beside_its_parts(client: Client) -> None:
     page = client.get("/workbench/").content.decode()
     key = page.partition('<ul class="key">')[2].partition("</ul>")[0]
     assert re.search(r"overhead <b>[\d.]+</b> <span class=\"range\">[\d.]+–[\d.]+</span>", key)
+
+
+@pytest.mark.parametrize(
+    "given", ["tiers=on_demand,spot", "tiers=on_demand&tiers=SPOT", "tiers=spot、on_demand"]
+)
+def test_a_link_with_several_names_ticks_their_boxes(client: Client, given: str) -> None:
+    page = client.get(f"{WORKBENCH}?interruptible=1&{given}").content.decode()
+    boxes = re.findall(r'<input[^>]*name="tiers"[^>]*>', page)
+    ticked = {match[1] for box in boxes if " checked" in box and (match := re.search(r'value="(\w+)"', box))}
+    assert ticked == {"on_demand", "spot"}
