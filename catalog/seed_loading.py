@@ -13,7 +13,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from django.db import models, transaction
+from django.db import connection, models, transaction
 
 from catalog.facts import accelerators
 from catalog.models import (
@@ -24,6 +24,7 @@ from catalog.models import (
     ExchangeRate,
     MarketDay,
     Offer,
+    Price,
     Provider,
     Region,
     StoragePrice,
@@ -80,6 +81,7 @@ def load_seeds(at: datetime, folder: Path = SEEDS) -> SeedReport:
         _load_table(report, ExchangeRate, "exchange", folder, ("on", "currency"))
         _load_offers(report, folder, at)
         if report.changed["exchange"]:
+            _count_anew()
             write_dollars(
                 Offer.objects.exclude(current_price__currency="USD"), ExchangeRate.latest(at.date())
             )
@@ -89,6 +91,13 @@ def load_seeds(at: datetime, folder: Path = SEEDS) -> SeedReport:
             CatalogVersion.objects.filter(pk=CatalogVersion.ONLY).update(seeds_sha256=digest)
             CatalogVersion.bump(at)
     return report
+
+
+def _count_anew() -> None:
+    """PostgreSQL plans by counts that it takes between transactions; after a first load these still say: empty."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(f"ANALYZE {Offer._meta.db_table}, {Price._meta.db_table}")
 
 
 def _rows(folder: Path, name: str) -> list[dict[str, Any]]:

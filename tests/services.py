@@ -68,6 +68,7 @@ class PostgresServer:
             "synchronous_commit": "off",
             "full_page_writes": "off",
             "max_connections": "60",
+            "autovacuum": "off",  # or a table that a test had just left is planned for as empty, now and then
         }
         with (self.folder / "log").open("wb") as log:
             self.process = subprocess.Popen(
