@@ -16,6 +16,7 @@ from reports import csv_export, currencies, json_export, pdf_export, sheets, xls
 from reports.kept import Kept, identity
 from reports.models import PlanVersion
 from reports.sheets import Sheet
+from reports.typesetting import TooSlowError
 
 CONTENT_TYPES = {
     "pdf": "application/pdf",
@@ -91,7 +92,10 @@ def make(sheet: Sheet, fmt: str, language: str, *, paper: str = PAPERS[0]) -> Ex
 
 
 def _made(sheet: Sheet, fmt: str, paper: str) -> Export:
-    content = pdf_export.render(sheet, paper) if fmt == "pdf" else _RENDERERS[fmt](sheet)
+    try:
+        content = pdf_export.render(sheet, paper) if fmt == "pdf" else _RENDERERS[fmt](sheet)
+    except TooSlowError:
+        raise BusyError from None
     return Export(content, CONTENT_TYPES[fmt], _filename(sheet, fmt))
 
 

@@ -6,14 +6,11 @@ fonts, no network, no files but the template and the fonts beside it.
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import typst
 from django.utils.translation import get_language, ngettext, pgettext
 from django.utils.translation import gettext as _
 
@@ -23,12 +20,9 @@ from planner.figures import Cell
 from planner.memory_bar import memory_bar
 from planner.rejections import RejectedGroup
 from planner.sizing.results import Rejection
-from reports import checklist_words, presenters, words
+from reports import checklist_words, presenters, typesetting, words
 from reports.sheets import Sheet, SheetWorkload
 
-HERE = Path(__file__).resolve().parent
-TEMPLATE = HERE / "paper" / "plan.typ"
-FONTS = HERE / "fonts"
 REJECTED_SHOWN = 12
 """Rejected offers of one reason on paper, the nearest miss first; all of them stand in the CSV."""
 GETA = "\u3013"
@@ -44,7 +38,7 @@ DRAFT_STAMP = datetime(2000, 1, 1, tzinfo=UTC)
 @cache
 def _covered() -> frozenset[int]:
     points: set[int] = {0x0A}
-    for line in (FONTS / "coverage.txt").read_text(encoding="ascii").split():
+    for line in (typesetting.FONTS / "coverage.txt").read_text(encoding="ascii").split():
         start, _dash, end = line.partition("-")
         points.update(range(int(start, 16), int(end, 16) + 1))
     return frozenset(points)
@@ -70,19 +64,9 @@ def _printable(value: Any) -> Any:
 
 def render(sheet: Sheet, paper: str = PAPERS[0]) -> bytes:
     """The PDF in the language that is active, on one of ``PAPERS``."""
-    data = json.dumps(_printable(_data(sheet) | {"paper": TYPST_PAPERS[paper]}), ensure_ascii=False)
     made_at = sheet.created_at or DRAFT_STAMP
-    document: bytes = typst.compile(
-        str(TEMPLATE),
-        root=str(TEMPLATE.parent),
-        font_paths=[str(FONTS)],
-        ignore_system_fonts=True,
-        format="pdf",
-        pdf_standards=["ua-1"],
-        sys_inputs={"data": data},
-        timestamp=int(made_at.timestamp()),
-    )
-    return document
+    data = _printable(_data(sheet) | {"paper": TYPST_PAPERS[paper]})
+    return typesetting.compose(data, int(made_at.timestamp()))
 
 
 def _data(sheet: Sheet) -> dict[str, Any]:

@@ -180,7 +180,10 @@ def _quote(kind: Kind, candidate: Candidate, columns: Iterable[Column]) -> Quote
 def assumption(item: Assumption) -> AssumptionView:
     value = item.value
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    text = _trimmed(Decimal(str(value))) if is_number else str(value)
+    # Six digits are more than anybody knows a constant to; all of them stand in the JSON file.
+    text = (
+        _trimmed(Decimal(f"{value:.6g}" if isinstance(value, float) else value)) if is_number else str(value)
+    )
     if item.low is not None and item.high is not None:
         text += f" ({significant(item.low)}–{significant(item.high)})"
     return AssumptionView(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+import subprocess
+import sys
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +17,7 @@ from pypdf import PdfReader
 from pypdf.generic import ArrayObject, DictionaryObject, IndirectObject, NameObject
 
 from planner.sizing.workload import BatchWorkload
-from reports import exports, pdf_export, services, sheets
+from reports import exports, pdf_export, services, sheets, typesetting
 from tests.factories import AT
 from tests.reports.conftest import Crew
 from tests.reports.factories import draft, many_candidates, save_plan, small_comparison
@@ -128,7 +130,7 @@ def test_every_covered_character_is_in_a_font() -> None:
     regular = {
         point
         for name in ("NotoSansJP-Regular.ttf", "Inter-Regular.ttf")
-        for point in TTFont(pdf_export.FONTS / name).getBestCmap()
+        for point in TTFont(typesetting.FONTS / name).getBestCmap()
     }
     assert pdf_export._covered() - {0x0A} <= regular
     assert pdf_export.printable("見積 ≥ 1,000 円") == "見積 ≥ 1,000 円"
@@ -174,6 +176,27 @@ def test_200_candidates_are_printed(catalog: None) -> None:
 
 
 def test_the_template_reads_nothing_but_its_data() -> None:
-    source = Path(pdf_export.TEMPLATE).read_text(encoding="utf-8")
+    source = Path(typesetting.TEMPLATE).read_text(encoding="utf-8")
     assert re.findall(r"#?(?:import|include|read|eval|plugin|csv|yaml|toml|xml)\b\s*[\"(]", source) == []
     assert source.count("sys.inputs") == 1
+
+
+def test_who_prints_never_loads_the_typesetter() -> None:
+    """What it keeps, some 50 MB for each new paper, is gone with the process that set the paper."""
+    asked = "import sys, reports.pdf_export; print('typst' in sys.modules)"
+    program = f"import os, django; os.environ['DJANGO_SETTINGS_MODULE'] = 'mitsumori.settings'; django.setup(); {asked}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().splitlines()[-1] == "False"
+
+
+def test_data_that_cannot_be_set_are_refused_with_the_typesetters_reason() -> None:
+    with pytest.raises(typesetting.NotSetError, match="labels"):
+        typesetting.compose({"lang": "en"}, 0)
+
+
+def test_a_typesetter_that_does_not_end_is_ended(catalog: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(typesetting, "SET_S", 0.001)
+    with pytest.raises(typesetting.TooSlowError):
+        typesetting.compose({"lang": "en"}, 0)
+    with pytest.raises(exports.BusyError):
+        exports.make(draft(small_comparison()), "pdf", "en")
