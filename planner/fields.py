@@ -30,7 +30,7 @@ LIST_COUNT_MAXIMUM = 100
 NEAREST_MAXIMUM = 4
 UNKNOWN_NAME = "unknown_name"
 """Code of the refusal of a name in a list; the others of the list still mean what they mean."""
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]*)?")
 
 
@@ -161,7 +161,7 @@ class NumberField(SheetField):
             raise ValidationError(
                 _("This number is too long: at most 40 characters are read."), code="too_long"
             )
-        if not _NUMBER.fullmatch(text):
+        if not NUMBER.fullmatch(text):
             raise ValidationError(
                 _("“%(text)s” is not read as a number: write digits, with a point before decimals (1.5)."),
                 code="not_a_number",
@@ -184,7 +184,7 @@ class NumberField(SheetField):
 
     def says_default(self, text: str) -> bool:
         """Whether another spelling of the default was typed (``1000.0``)."""
-        if not self.default or not _NUMBER.fullmatch(text) or len(text) > NUMBER_LENGTH_MAXIMUM:
+        if not self.default or not NUMBER.fullmatch(text) or len(text) > NUMBER_LENGTH_MAXIMUM:
             return False
         return Decimal(text) == Decimal(self.default)
 
@@ -230,29 +230,6 @@ class HiddenField(WordField):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(widget=forms.HiddenInput(), template="planner/_hidden.html", **options)
-
-
-class AssumedField(SheetField):
-    """Assumptions that are set by hand: ``name:number`` with commas, carried along in the link."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(widget=forms.HiddenInput(), template="planner/_hidden.html", **options)
-
-    def clean(self, value: Any) -> dict[str, float]:
-        found: dict[str, float] = {}
-        for part in names_of([value or ""]):
-            name, _colon, number = part.partition(":")
-            text = plain_digits(number).strip()
-            if not _NUMBER.fullmatch(text) or len(part) > NUMBER_LENGTH_MAXIMUM * 2:
-                raise ValidationError(
-                    _(
-                        "“%(text)s” is not read as a number: write digits, with a point before decimals (1.5)."
-                    ),
-                    code="not_a_number",
-                    params={"text": number[:60]},
-                )
-            found[name.strip()] = float(text)
-        return found
 
 
 class ChoiceField(SheetField):

@@ -21,6 +21,7 @@ from django.utils.translation import gettext_lazy as _
 from pydantic import ValidationError
 
 from planner import kinds, stored_format
+from planner.assumed_field import AssumedField
 from planner.fields import (
     UNKNOWN_NAME,
     HiddenField,
@@ -262,6 +263,8 @@ class WorkbenchForm(forms.Form):
         context = error.get("ctx") or {}
         field = self.fields[name] if name else None
         value = self.data.get(self.add_prefix(name), "") if name else ""
+        if isinstance(field, AssumedField) and (told := field.told(error)):
+            return told
         if isinstance(field, SheetField):
             for key, sentence in LIMIT_SENTENCES.items():
                 if key in context:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.utils.translation import gettext_lazy as _
 
+from planner.assumed_field import AssumedField
 from planner.columns import HARDWARE, KNOWN, LAYOUT, MEMORY, MONTH, PRICE, VALUE, Column
 from planner.fields import ChoiceField, NamesField, NumberField, SheetField, TickField
 from planner.kinds.frame import Cost, Fold, Group, Row
@@ -87,6 +88,10 @@ KEPT: dict[str, SheetField] = {
     "egress": NumberField(
         label=_("Sent out per month"), path=("egress_gb_per_month",), default="50", unit="GB"
     ),
+}
+
+ASSUMED: dict[str, SheetField] = {
+    "assume": AssumedField(label=_("Assumptions set by hand"), path=("assumed",)),
 }
 
 TERMS_FOLD = Fold(_("Starts, interruption, terms"), ("starts", "interruptible", "tiers"))

@@ -120,6 +120,7 @@ FINE_TUNING = Kind(
         **training_fields.CHECKPOINTS,
         **training_fields.DATA,
         **training_fields.KEPT,
+        **every_kind.ASSUMED,
     },
     groups=(
         Group(

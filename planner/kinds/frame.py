@@ -17,6 +17,7 @@ from planner.figures import Figure, duration, money, ranged
 from planner.sizing.offers import Market
 from planner.sizing.quantities import Estimate
 from planner.sizing.results import Candidate, Comparison
+from planner.sizing.settable import Settable
 from planner.sizing.setting import Setting
 from planner.sizing.workload import CommonWorkload
 
@@ -229,8 +230,6 @@ class Kind:
     variants: tuple[Variant, ...] = ()
     """Variants of the workload to be looked at beside it."""
     examples: tuple[Example, ...] = ()
-    settable: frozenset[str] = frozenset()
-    """Assumptions of the method that a user may set, by the names they have in formulas (the field ``assume``)."""
     can_restart: bool = False
     """Whether the work can be taken up again after an interruption, so that machines that vanish may serve it."""
     missing: Callable[[Candidate], str] = unknown
@@ -252,6 +251,11 @@ class Kind:
     @property
     def key(self) -> str:
         return self.names[0]
+
+    @property
+    def settable(self) -> Mapping[str, Settable]:
+        """Assumptions of the method that a user may set, by the names they have in formulas (the field ``assume``)."""
+        return self.workload.settable
 
     @property
     def sorts(self) -> frozenset[str]:

@@ -114,7 +114,7 @@ BATCH = Kind(
         **every_kind.CURRENCY,
         **every_kind.KEPT,
         **llm_shared.OPTIONS,
-        **llm_shared.ASSUMED,
+        **every_kind.ASSUMED,
     },
     groups=(
         llm_shared.WHAT_RUNS,
@@ -156,7 +156,6 @@ BATCH = Kind(
     memory_facts=llm_shared.memory_facts,
     blocks=blocks,
     cautions=cautions,
-    settable=llm_shared.SETTABLE,
     notes=llm_shared.format_notes,
     model_line=llm_shared.model_line,
     examples=(

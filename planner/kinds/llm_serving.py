@@ -194,7 +194,7 @@ SERVING = Kind(
         **every_kind.CURRENCY,
         **every_kind.KEPT,
         **llm_shared.OPTIONS,
-        **llm_shared.ASSUMED,
+        **every_kind.ASSUMED,
     },
     groups=(
         llm_shared.WHAT_RUNS,
@@ -249,7 +249,6 @@ SERVING = Kind(
     memory_note=llm_shared.memory_note,
     memory_facts=llm_shared.memory_facts,
     blocks=blocks,
-    settable=llm_shared.SETTABLE,
     cautions=cautions,
     notes=notes,
     model_line=llm_shared.model_line,

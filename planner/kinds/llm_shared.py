@@ -10,12 +10,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from planner import architectures, runtimes, speed_constants, stored_format, wording
-from planner.fields import AssumedField, ChoiceField, HiddenField, NumberField, SheetField, WordField
+from planner.fields import ChoiceField, HiddenField, NumberField, SheetField, WordField
 from planner.figures import gib, significant
 from planner.kinds.frame import Block, Cost, Fold, Group, Row, Variant, put, scaled
 from planner.options import KV, RUNTIMES, WEIGHTS
 from planner.sizing.architecture import ModelError
-from planner.sizing.constants import NAMES
 from planner.sizing.llm import LlmSetting, with_assumed
 from planner.sizing.offers import Market
 from planner.sizing.results import Candidate, Comparison
@@ -165,10 +164,6 @@ OPTIONS: dict[str, SheetField] = {
     ),
 }
 
-ASSUMED: dict[str, SheetField] = {
-    "assume": AssumedField(label=gettext_lazy("Assumptions set by hand"), path=("assumed",)),
-}
-SETTABLE = frozenset(NAMES)
 
 WHAT_RUNS = Group(
     gettext_lazy("What runs"),
@@ -213,7 +208,9 @@ def setting(workload: ServingWorkload | BatchWorkload, at: datetime, market: Mar
     return LlmSetting(
         workload=workload,
         arch=architectures.resolve(workload.model),
-        runtime=runtimes.resolve(workload.runtime.name, workload.runtime.version),
+        runtime=runtimes.resolve(workload.runtime.name, workload.runtime.version).with_assumed(
+            workload.assumed
+        ),
         constants=with_assumed(speed_constants.constants(), workload.assumed),
         market=market,
         at=at,

@@ -85,6 +85,7 @@ PRETRAINING = Kind(
         **training_fields.CHECKPOINTS,
         **training_fields.DATA,
         **training_fields.KEPT,
+        **every_kind.ASSUMED,
     },
     groups=(
         Group(

@@ -46,9 +46,8 @@ def setting(workload: TuningWorkload | PretrainingWorkload, at: datetime, market
     """
     found, arch = resolved(workload, at)
     found = found.model_copy(update={"interruptible": found.spot_allowed})
-    return TrainingSetting(
-        workload=found, arch=arch, constants=training_constants.constants(), market=market, at=at
-    )
+    constants = training_constants.constants().with_assumed(found.assumed)
+    return TrainingSetting(workload=found, arch=arch, constants=constants, market=market, at=at)
 
 
 def pins(workload: TuningWorkload | PretrainingWorkload, at: datetime) -> Mapping[str, str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
@@ -15,6 +16,7 @@ from planner.sizing.quantities import Assumption
 from planner.sizing.results import Bill, BillLine
 from planner.sizing.workload import Schedule
 
+NOTHING_SET: Mapping[str, float] = {}
 MINOR_UNITS = {"USD": 100, "EUR": 100, "JPY": 1}
 """Smallest units per unit of currency: JPY has no decimals."""
 HOUR_STEP = Decimal("0.01")
@@ -45,9 +47,12 @@ COMMITTED_TIERS = ("reserved",)
 WHOLE_MONTH_HOURS = Decimal(730)
 
 
-def rework_fraction() -> Decimal:
-    """Share of machine time done twice on interruptible machines: interruptions per hour × hours lost at each."""
-    return Decimal(str(INTERRUPTIONS_PER_HOUR.value)) * Decimal(str(HOURS_LOST.value))
+def rework_fraction(assumed: Mapping[str, float] = NOTHING_SET) -> Decimal:
+    """Share of machine time done twice on interruptible machines: interruptions per hour × hours lost at each.
+
+    ``assumed`` holds either where a user set it.
+    """
+    return Decimal(str(INTERRUPTIONS_PER_HOUR.given(assumed))) * Decimal(str(HOURS_LOST.given(assumed)))
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from planner.sizing.results import (
     OfferFacts,
     Rejection,
 )
+from planner.sizing.settable import marked
 from planner.sizing.setting import Placed, Refusal, Setting
 from planner.sizing.weighing import Placements, Weighed, standing, weigh
 from planner.sizing.workload import CommonWorkload
@@ -247,7 +248,7 @@ def assumptions(
     row = market.position(candidates[0].offer.offer_id) if candidates else None
     listed = setting.assumptions(None if row is None else weighed.placements[market.machine_index[row]])
     if workload.interruptible and any(c.offer.tier in bill.INTERRUPTIBLE_TIERS for c in candidates):
-        listed += [bill.INTERRUPTIONS_PER_HOUR, bill.HOURS_LOST]
+        listed += marked((bill.INTERRUPTIONS_PER_HOUR, bill.HOURS_LOST), workload.assumed)
     if any(candidate.monthly.rate is not None for candidate in candidates):
         rate = market.rates.factor("USD", workload.currency)
         on = market.rates.on.isoformat() if market.rates.on else ""

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from planner.sizing.quantities import Assumption, Frozen
 
-OS_BYTES = 4 * 10**9
-RAM_HEADROOM_FRACTION = 0.2
-PREFETCHED_BATCHES = 2
-"""A PyTorch worker prepares two batches ahead (prefetch_factor, PyTorch data-loading tutorial); they lie in shared
-memory."""
+NOTHING_SET: Mapping[str, float] = {}
+SYSTEM_BYTES = Assumption(
+    name="system_bytes", value=4 * 10**9, unit="byte", source="assumed: a Linux server with its daemons and the "
+    "container runtime", low=2 * 10**9, high=8 * 10**9,
+)  # fmt: skip
+RAM_HEADROOM_FRACTION = Assumption(
+    name="ram_headroom_fraction",
+    value=0.2,
+    unit="1",
+    source="assumed: a fifth of all is kept free",
+    low=0.1,
+    high=0.3,
+)
+PREFETCHED_BATCHES = Assumption(
+    name="prefetched_batches", value=2, unit="1", source="PyTorch data-loading tutorial: a worker prepares two batches "
+    "ahead (prefetch_factor); they lie in shared memory", low=1, high=4,
+)  # fmt: skip
 ENGINE_CORES_PER_GPU = Assumption(
     name="engine_cores_per_gpu", value=1.0, unit="1", source="assumed: each GPU of a replica has a process that "
     "launches its kernels and waits for them", low=1.0, high=2.0,
@@ -32,8 +45,14 @@ REQUEST_CORE_S = Assumption(
     name="request_core_s", value=0.003, unit="s", source="assumed: accepting, checking and logging a request",
     low=0.001, high=0.01,
 )  # fmt: skip
-REPLICA_BYTES = 6 * 10**9
-"""Python, CUDA libraries and pinned buffers of one engine process."""
+REPLICA_BYTES = Assumption(
+    name="replica_bytes", value=6 * 10**9, unit="byte", source="assumed: Python, CUDA libraries and pinned buffers of "
+    "one engine process", low=3 * 10**9, high=12 * 10**9,
+)  # fmt: skip
+WEIGHTS_KEPT = Assumption(
+    name="weights_kept", value=2, unit="1", source="assumed: the version of the weights that serves, and the one to "
+    "roll back to or to switch over to", low=1, high=4,
+)  # fmt: skip
 Stage = Literal["read", "decode", "transform", "collate", "copy"]
 
 
@@ -131,12 +150,13 @@ class HostNeed(Frozen):
 
 def host_need(
     *, cores: float | None, weights_bytes: float, workers: int, worker_bytes: float, batch_bytes: float,
-    offloaded_bytes: float = 0.0, dataset_bytes: float = 0.0,
+    offloaded_bytes: float = 0.0, dataset_bytes: float = 0.0, assumed: Mapping[str, float] = NOTHING_SET,
 ) -> HostNeed:  # fmt: skip
     """What a host needs: loading, workers × memory, shared memory of prefetched batches, offloaded state, a system,
     and a fifth of all on top. The page cache is named beside it, since it is given up when memory is short."""
-    shared = workers * PREFETCHED_BATCHES * batch_bytes
-    plain = weights_bytes + workers * worker_bytes + shared + offloaded_bytes + OS_BYTES
+    shared = workers * PREFETCHED_BATCHES.given(assumed) * batch_bytes
+    system = SYSTEM_BYTES.given(assumed)
+    plain = weights_bytes + workers * worker_bytes + shared + offloaded_bytes + system
     return HostNeed(
         cores=cores,
         loading_bytes=round(weights_bytes),
@@ -144,19 +164,20 @@ def host_need(
         shared_memory_bytes=round(shared),
         page_cache_bytes=round(dataset_bytes),
         offloaded_bytes=round(offloaded_bytes),
-        system_bytes=OS_BYTES,
-        headroom_bytes=round(plain * RAM_HEADROOM_FRACTION),
+        system_bytes=round(system),
+        headroom_bytes=round(plain * RAM_HEADROOM_FRACTION.given(assumed)),
     )
 
 
 SERVING_ASSUMPTIONS = (
     ENGINE_CORES_PER_GPU, ENGINE_CORES_PER_REPLICA, TOKENISED_PER_CORE_S, STREAMED_PER_CORE_S, REQUEST_CORE_S,
+    REPLICA_BYTES, WEIGHTS_KEPT, SYSTEM_BYTES, RAM_HEADROOM_FRACTION,
 )  # fmt: skip
 
 
 def serving_need(
     *, gpus: int, replicas: int, requests_per_s: float, input_tokens_per_s: float, output_tokens_per_s: float,
-    weights_bytes: float, offloaded_bytes: float = 0.0,
+    weights_bytes: float, offloaded_bytes: float = 0.0, assumed: Mapping[str, float] = NOTHING_SET,
 ) -> HostNeed:  # fmt: skip
     """What the host of one machine needs to serve: a core for each GPU and replica, and what requests cost.
 
@@ -164,13 +185,13 @@ def serving_need(
     Memory: one copy of the weights while they load, the engines, what was moved to the host, a system, a fifth more.
     """
     cores = (
-        gpus * float(ENGINE_CORES_PER_GPU.value)
-        + replicas * float(ENGINE_CORES_PER_REPLICA.value)
-        + input_tokens_per_s / float(TOKENISED_PER_CORE_S.value)
-        + output_tokens_per_s / float(STREAMED_PER_CORE_S.value)
-        + requests_per_s * float(REQUEST_CORE_S.value)
+        gpus * ENGINE_CORES_PER_GPU.given(assumed)
+        + replicas * ENGINE_CORES_PER_REPLICA.given(assumed)
+        + input_tokens_per_s / TOKENISED_PER_CORE_S.given(assumed)
+        + output_tokens_per_s / STREAMED_PER_CORE_S.given(assumed)
+        + requests_per_s * REQUEST_CORE_S.given(assumed)
     )
     return host_need(
-        cores=cores, weights_bytes=weights_bytes, workers=gpus, worker_bytes=REPLICA_BYTES, batch_bytes=0.0,
-        offloaded_bytes=offloaded_bytes, dataset_bytes=weights_bytes,
+        cores=cores, weights_bytes=weights_bytes, workers=gpus, worker_bytes=REPLICA_BYTES.given(assumed),
+        batch_bytes=0.0, offloaded_bytes=offloaded_bytes, dataset_bytes=weights_bytes, assumed=assumed,
     )  # fmt: skip

@@ -15,9 +15,10 @@ from planner.sizing.devices import Layout, Machine
 from planner.sizing.formats import FORMATS
 from planner.sizing.memory import Need
 from planner.sizing.placing import Placement, place
-from planner.sizing.quantities import GIB, Assumption, Derivation
+from planner.sizing.quantities import GIB, SET_BY_HAND, Assumption, Derivation
 from planner.sizing.results import BatchRun, Bill, Candidate, Figure, MemorySplit, PerMillionTokens, Speed
 from planner.sizing.runtime import Runtime
+from planner.sizing.settable import marked
 from planner.sizing.setting import WITHOUT_EFFECT, Change, Outcome, Refusal, Setting, Spared
 from planner.sizing.speculation import draft_of
 from planner.sizing.weights import footprint
@@ -195,10 +196,7 @@ class LlmSetting(Setting[Placement]):
         device = first.machine.device if first else None
         listed = list(memory_derivations.assumptions(self.runtime, device, Need.of(workload)))
         if first is not None:
-            listed += [
-                item.model_copy(update={"user_set": item.name in workload.assumed})
-                for item in self.constants.assumptions(first.point.classes)
-            ]
+            listed += marked(self.constants.assumptions(first.point.classes), workload.assumed)
             listed += offload.assumptions(first.machine, workload.offload)
         draft = draft_of(workload.runtime.options)
         if draft is not None:
@@ -216,7 +214,7 @@ class LlmSetting(Setting[Placement]):
         listed.append(
             Assumption(name="bits_per_weight", value=weights.linear_bits, unit="bit", source=weights.source)
         )
-        listed += host.SERVING_ASSUMPTIONS
+        listed += marked(host.SERVING_ASSUMPTIONS, workload.assumed)
         if isinstance(workload, BatchWorkload):
             listed.append(NO_START_UP)
         elif workload.request_rate_per_s is not None:
@@ -238,17 +236,14 @@ def with_assumed(constants: Constants, assumed: Mapping[str, float]) -> Constant
         version=f"{constants.version} with {told}",
         origin=constants.origin,
         constants=tuple(
-            item.model_copy(update={"base": assumed[item.name], "by": {}, "origin": "set by the user"})
+            item.model_copy(update={"base": assumed[item.name], "by": {}, "origin": SET_BY_HAND})
             if item.name in assumed
             else item
             for item in constants.constants
         ),
         spreads=constants.spreads,
+        ratios=constants.ratios,
     )
-
-
-WEIGHTS_KEPT = 2
-"""Versions of the weights on disk: the one that serves, and the one to roll back to or to switch over to."""
 
 
 def host_figures(setting: LlmSetting, placed: Placement) -> dict[str, Figure]:
@@ -265,11 +260,13 @@ def host_figures(setting: LlmSetting, placed: Placement) -> dict[str, Figure]:
         output_tokens_per_s=point.output_tokens_per_s.value * placed.replicas / machines,
         weights_bytes=weights_bytes,
         offloaded_bytes=getattr(placed.planned, "host_bytes", 0) * replicas + workload.kv_offload_gib * GIB,
+        assumed=workload.assumed,
     )  # fmt: skip
+    kept = host.WEIGHTS_KEPT.given(workload.assumed)
     found = {
         "host_ram_bytes": Figure(value=need.ram_bytes, unit="byte"),
         "weights_file_bytes": Figure(value=weights_bytes, unit="byte"),
-        "storage_needed_bytes": Figure(value=WEIGHTS_KEPT * weights_bytes, unit="byte"),
+        "storage_needed_bytes": Figure(value=kept * weights_bytes, unit="byte"),
     }
     if need.cores is not None:
         found["host_cores"] = Figure(value=need.cores, unit="1")

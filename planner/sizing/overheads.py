@@ -53,7 +53,7 @@ class Need:
             headroom_fraction=workload.headroom_fraction,
             batched_tokens=options.max_num_batched_tokens,
             sequences=options.max_num_seqs,
-            utilization=options.gpu_memory_utilization,
+            utilization=options.gpu_memory_utilization or workload.assumed.get("memory_fraction"),
             eager=bool(options.enforce_eager),
             drafts=options.speculative_tokens is not None,
             context_parallel=options.decode_context_parallel or 1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -9,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 GIB = 1024**3
 MIB = 1024**2
 GB = 10**9
+SET_BY_HAND = "set by hand"
+"""Source of an assumption that a user set."""
 
 
 class Frozen(BaseModel):
@@ -88,3 +91,12 @@ class Assumption(Frozen):
     low: float | None = None
     high: float | None = None
     user_set: bool = False
+
+    def given(self, assumed: Mapping[str, float]) -> float:
+        """The number that acts: what a user set by this name, or else the value."""
+        return assumed.get(self.name, float(self.value))
+
+    def term(self, assumed: Mapping[str, float]) -> Term:
+        """The same as a number of a formula."""
+        source = SET_BY_HAND if self.name in assumed else self.source
+        return Term(symbol=self.name, value=self.given(assumed), unit=self.unit, source=source)

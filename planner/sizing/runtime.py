@@ -4,12 +4,13 @@ version."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import Literal
 
 from planner.sizing.devices import Device
-from planner.sizing.quantities import GIB, Assumption, Frozen
+from planner.sizing.quantities import GIB, SET_BY_HAND, Assumption, Frozen
+from planner.sizing.settable import ENGINE
 
 Budget = Literal["fraction_of_total", "static_fraction", "fraction_of_free", "whole_device"]
 
@@ -77,6 +78,25 @@ class Runtime(Frozen):
     ranges: dict[str, tuple[float, float]] = {}
     """80 % ranges of what was measured, as factors on a prediction, by metric (``memory_ranges``)."""
     source: str
+
+    def with_assumed(self, assumed: Mapping[str, float]) -> Runtime:
+        """The same engine with those of its constants that a user sets; names that are no engine's are passed over."""
+        own = {
+            name: self._constant_set(name, value)
+            for name, value in assumed.items()
+            if name in ENGINE and name != "memory_fraction"
+        }
+        if not own:
+            return self
+        # Made anew, not copied: a copy would keep the digest of the constants before.
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return Runtime(**fields | {"constants": self.constants | own})
+
+    def _constant_set(self, name: str, value: float) -> Assumption:
+        shipped = self.constants.get(name)
+        known = shipped.name if shipped is not None else f"{self.name}.{name}"
+        unit = ENGINE[name].unit
+        return Assumption(name=known, value=value, unit=unit, source=SET_BY_HAND, user_set=True)
 
     @cached_property
     def digest(self) -> int:

@@ -177,7 +177,8 @@ class Setting(ABC, Generic[P]):
 
     def rework(self, placed: P | None, tier: str) -> Decimal:
         """Share of machine time expected to be done twice on this tier; ``placed`` where bills depend on it."""
-        return bill.rework_fraction() if tier in bill.INTERRUPTIBLE_TIERS else Decimal(0)
+        assumed = self.workload.assumed
+        return bill.rework_fraction(assumed) if tier in bill.INTERRUPTIBLE_TIERS else Decimal(0)
 
     def needs(self) -> Needs:
         """What is kept and sent in a month."""

@@ -5,12 +5,14 @@ The limits are written here once; forms borrow them. ``null`` or an absent key m
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, Strict, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
-from planner.sizing.constants import MAXIMUM, NAMES
 from planner.sizing.quantities import Frozen
+from planner.sizing.settable import SERVING, Settable
 
 Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Count = Annotated[int, Strict()]
@@ -161,6 +163,27 @@ class CommonWorkload(Frozen):
     egress_gb_per_month: Annotated[Number, Field(ge=0, le=1e9)] = 50
     filters: Filters = Filters()
     currency: Literal["USD", "JPY", "EUR"] = "USD"
+    assumed: Annotated[dict[str, Annotated[Number, Field(ge=0, le=1e15)]], Field(max_length=40)] = {}
+    """Assumptions of the method that the user sets, by name, in the place of the shipped ones."""
+    settable: ClassVar[Mapping[str, Settable]] = {}
+    """Those that the kind knows."""
+
+    @field_validator("assumed")
+    @classmethod
+    def _accepted(cls, assumed: dict[str, float]) -> dict[str, float]:
+        for name, value in assumed.items():
+            known = cls.settable.get(name)
+            if known is None:
+                raise PydanticCustomError(
+                    "assumption_unknown", "no assumption is called {name}", {"name": name[:60]}
+                )
+            if not known.accepts(value):
+                raise PydanticCustomError(
+                    "assumption_range",
+                    "{name} is accepted from {minimum} to {maximum}",
+                    {"name": name, "value": value, **known._asdict()},
+                )
+        return assumed
 
 
 class LlmWorkload(CommonWorkload):
@@ -173,20 +196,9 @@ class LlmWorkload(CommonWorkload):
     input_tokens: InputTokens = InputTokens()
     output_tokens: OutputTokens = OutputTokens()
     prefix_hit_fraction: Annotated[Number, Field(ge=0, lt=1)] = 0.0
-    assumed: Annotated[dict[str, Annotated[Number, Field(gt=0, le=1e15)]], Field(max_length=40)] = {}
-    """Constants of the speed model that the user sets, by name, in the place of the fitted ones."""
     kv_offload_gib: Annotated[Number, Field(ge=0, le=1e6)] = 0
     offload: Offload = Offload()
-
-    @field_validator("assumed")
-    @classmethod
-    def _known_constants(cls, assumed: dict[str, float]) -> dict[str, float]:
-        for name, value in assumed.items():
-            if name not in NAMES:
-                raise ValueError(f"no assumption of the speed model is called {name[:60]}")
-            if value > MAXIMUM.get(name, float("inf")):
-                raise ValueError(f"{name} is at most {MAXIMUM[name]:g}")
-        return assumed
+    settable: ClassVar[Mapping[str, Settable]] = SERVING
 
     @model_validator(mode="after")
     def _typical_within_maximum(self) -> Self:

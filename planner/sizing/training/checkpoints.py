@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import sqrt
 
 from planner.sizing.quantities import Assumption
@@ -12,6 +13,11 @@ GPU_HOURS_PER_FAILURE = Assumption(
     name="gpu_hours_per_failure", value=50_700, unit="h", source="Llama 3 (arXiv 2407.21783, section 3.3.4): 419 "
     "unexpected interruptions of 16,384 GPUs in 54 days", low=25_000, high=100_000,
 )  # fmt: skip
+REPAIR_HOURS = Assumption(
+    name="repair_hours", value=24, unit="h", source="assumed: so long a failed machine is away; as many spares "
+    "stand in for those", low=4, high=72,
+)  # fmt: skip
+NOTHING_SET: Mapping[str, float] = {}
 SECONDS_PER_HOUR = 3600.0
 SERVED_BYTES = 2.0
 
@@ -36,10 +42,12 @@ def content_bytes(job: Job, total: int, adapters: int, content: str) -> float:
     return trained * (kept.weights + kept.master + moment_bytes(job.state, job.optimizer))
 
 
-def mean_time_between_failures_s(gpu_count: int, interruptions_per_hour: float = 0.0) -> float:
+def mean_time_between_failures_s(
+    gpu_count: int, interruptions_per_hour: float = 0.0, assumed: Mapping[str, float] = NOTHING_SET
+) -> float:
     """Seconds between two interruptions of the whole run: failures grow with the GPUs, and spot machines are taken
     away besides. 3600 ÷ (GPUs ÷ GPU-hours a failure + interruptions an hour)."""
-    rate = gpu_count / float(GPU_HOURS_PER_FAILURE.value) + interruptions_per_hour
+    rate = gpu_count / GPU_HOURS_PER_FAILURE.given(assumed) + interruptions_per_hour
     return SECONDS_PER_HOUR / rate
 
 

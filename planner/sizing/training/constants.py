@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -145,6 +146,11 @@ class Constant(Frozen):
     maximum: float | None = None
 
 
+def _neutral(item: Constant) -> dict[Axis, dict[str, float]]:
+    """The classes of a constant, all alike: which devices were measured is still known."""
+    return {axis: dict.fromkeys(factors, 1.0) for axis, factors in item.by.items()}
+
+
 class TrainingConstants(Frozen):
     """All constants of memory and speed, fitted together with the ranges of what they leave unexplained."""
 
@@ -156,6 +162,25 @@ class TrainingConstants(Frozen):
     @cached_property
     def _resolved(self) -> dict[Classes, dict[str, float]]:
         return {}
+
+    def with_assumed(self, assumed: Mapping[str, float]) -> TrainingConstants:
+        """The same with those that a user sets, for every class of job."""
+        own = {item.name: assumed[item.name] for item in self.constants if item.name in assumed}
+        if not own:
+            return self
+        told = ", ".join(f"{name} {value:g}" for name, value in sorted(own.items()))
+        # Made anew, not copied: a copy would keep what was resolved from the constants before.
+        return TrainingConstants(
+            version=f"{self.version} with {told}",
+            origin=self.origin,
+            constants=tuple(
+                Constant(name=item.name, base=own[item.name], unit=item.unit, by=_neutral(item))
+                if item.name in own
+                else item
+                for item in self.constants
+            ),
+            spreads=self.spreads,
+        )
 
     def resolve(self, found: Classes) -> dict[str, float]:
         """All constants by name, as they act on one class of job."""

@@ -103,7 +103,7 @@ class Question:
 
     def task(self) -> Task:
         workload = self.workload
-        network = None
+        network = workload.assumed.get("fabric_bytes_per_s")
         micro = workload.batch.micro if isinstance(workload, TuningWorkload) else workload.micro
         if isinstance(workload, PretrainingWorkload) and workload.network_gbit_per_s:
             network = workload.network_gbit_per_s * 1e9 / 8

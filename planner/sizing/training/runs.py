@@ -21,8 +21,6 @@ from planner.sizing.training.speed import peak_flops
 from planner.sizing.training.states import BYTES, moment_bytes
 
 SECONDS_PER_HOUR = 3600.0
-REPAIR_HOURS = 24.0
-"""So long a failed machine is away: as many spares stand in for those."""
 UNITS = {
     "train_step_s": "s", "run_hours": "h", "run_days": "d", "gpu_hours": "h", "tokens_per_s": "tokens/s",
     "samples_per_s": "1/s", "steps_per_hour": "1/h", "steps": "1", "mfu": "1", "tokens_total": "token",
@@ -61,7 +59,8 @@ def finish(asked: Question, machine: Machine, choice: Choice, verdict: Verdict) 
     write_s = size / (workload.storage.write_gb_per_s * GB * choice.machines)
     restore_s = size / (workload.storage.read_gb_per_s * GB * choice.machines)
     gpus = job.split.gpu_count
-    between = checkpoints.mean_time_between_failures_s(gpus)
+    assumed = workload.assumed
+    between = checkpoints.mean_time_between_failures_s(gpus, assumed=assumed)
     saves = workload.checkpoints.planned
     interval = _interval(asked, write_s, between)
     restart = workload.checkpoints.restart_minutes * 60 + restore_s
@@ -110,7 +109,7 @@ def finish(asked: Question, machine: Machine, choice: Choice, verdict: Verdict) 
             "checkpoint_interval_s": interval,
             "checkpoint_write_bytes_per_s": size / max(write_s, 1e-9),
             "checkpoint_written_bytes": size * max(1, hours * SECONDS_PER_HOUR // max(interval, 1)),
-            "spot_interruptions": hours * float(bill.INTERRUPTIONS_PER_HOUR.value) * choice.machines,
+            "spot_interruptions": hours * bill.INTERRUPTIONS_PER_HOUR.given(assumed) * choice.machines,
             "rework_fraction": spot_rework(asked, gpus, choice.machines, write_s, restart),
         }
     if need.cores is not None:
@@ -120,7 +119,9 @@ def finish(asked: Question, machine: Machine, choice: Choice, verdict: Verdict) 
     if choice.machines > 1:
         facts["fabric_bytes_per_s"] = choice.fabric_bytes / choice.step_s
         facts["fabric_offered_bytes_per_s"] = choice.links.between
-        facts["spare_machines"] = ceil(gpus * REPAIR_HOURS / float(checkpoints.GPU_HOURS_PER_FAILURE.value))
+        facts["spare_machines"] = ceil(
+            gpus * checkpoints.REPAIR_HOURS.given(assumed) / checkpoints.GPU_HOURS_PER_FAILURE.given(assumed)
+        )
     limit = _limit(choice, fed.slowest if fed is not None and waiting > 1 else None)
     spread = asked.constants.range_of(regime("memory", job))
     run_hours = Estimate(value=hours, low=hours * low, high=hours * high)
@@ -157,8 +158,9 @@ def _interval(asked: Question, write_s: float, between: float) -> float:
 
 def spot_rework(asked: Question, gpu_count: int, machines: int, write_s: float, restart_s: float) -> float:
     """Share of spot time that is not progress, with checkpoints as often as spot asks for."""
-    taken = float(bill.INTERRUPTIONS_PER_HOUR.value) * machines
-    between = checkpoints.mean_time_between_failures_s(gpu_count, taken)
+    assumed = asked.workload.assumed
+    taken = bill.INTERRUPTIONS_PER_HOUR.given(assumed) * machines
+    between = checkpoints.mean_time_between_failures_s(gpu_count, taken, assumed)
     return checkpoints.wasted_fraction(write_s, _interval(asked, write_s, between), restart_s, between)
 
 
@@ -186,6 +188,7 @@ def host_need(
         batch_bytes=path.sample_bytes * job.micro_batch,
         offloaded_bytes=offloaded,
         dataset_bytes=workload.storage.dataset_gb * GB,
+        assumed=workload.assumed,
     )
 
 

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from planner.sizing import bill
+from planner.sizing import bill, host
 from planner.sizing.architecture import Architecture
 from planner.sizing.bill import Needs, Run
 from planner.sizing.devices import Machine
 from planner.sizing.llm import describe_model
 from planner.sizing.quantities import Assumption, Derivation, Estimate
 from planner.sizing.results import Bill, Candidate, Figure
+from planner.sizing.settable import marked
 from planner.sizing.setting import WITHOUT_EFFECT, Change, Outcome, Refusal, Setting
 from planner.sizing.training import checkpoints, derivations, runs
 from planner.sizing.training.constants import TrainingConstants, classes
@@ -26,6 +27,7 @@ from planner.sizing.training.question import METHODS, Question
 from planner.sizing.training.workload import PretrainingWorkload, TuningWorkload
 
 HOURS_PER_MONTH = 730.0
+HOST_ASSUMPTIONS = (host.SYSTEM_BYTES, host.RAM_HEADROOM_FRACTION, host.PREFETCHED_BATCHES)
 TOGETHER = "savings_together"
 """Every change that saves memory and leaves training as it is, where none of them is enough alone."""
 
@@ -115,11 +117,12 @@ class TrainingSetting(Setting[TrainingPlacement]):
 
     def assumptions(self, first: TrainingPlacement | None) -> list[Assumption]:
         workload = self.workload
-        listed = [checkpoints.GPU_HOURS_PER_FAILURE]
+        listed = [checkpoints.GPU_HOURS_PER_FAILURE, *HOST_ASSUMPTIONS]
         if first is not None:
             found = classes(first.choice.job, first.machine.device)
             listed += self.constants.assumptions(found, tuple(item.name for item in self.constants.constants))
             if first.choice.machines > 1:
+                listed.append(checkpoints.REPAIR_HOURS)
                 listed.append(
                     Assumption(
                         name="fabric_bytes_per_s",
@@ -131,7 +134,7 @@ class TrainingSetting(Setting[TrainingPlacement]):
                         else "as asked",
                     )
                 )
-        return listed
+        return marked(listed, workload.assumed)
 
     def warnings(self) -> tuple[str, ...]:
         return self.question.storage().warnings

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, Strict, model_validator
 
 from planner.sizing.quantities import Frozen
+from planner.sizing.settable import Settable
 from planner.sizing.training.job import (
     FrozenFormat,
     Optimizer,
@@ -16,6 +18,7 @@ from planner.sizing.training.job import (
     State,
     Targets,
 )
+from planner.sizing.training.settable import TRAINING
 from planner.sizing.workload import CommonWorkload, Count, ModelReference, Number, Schedule
 
 Auto = Literal["auto"]
@@ -138,6 +141,7 @@ class TrainingBase(CommonWorkload):
     """Runs a day; 0 is one run a month."""
     storage_gb: Annotated[Number, Field(ge=0, le=1e9)] = 0
     """Kept beside weights, data and checkpoints."""
+    settable: ClassVar[Mapping[str, Settable]] = TRAINING
 
     @property
     def flash_attention(self) -> bool:

@@ -1,0 +1,50 @@
+"""The field that carries assumptions set by hand along in the link."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+
+from planner import assumption_words
+from planner.fields import NUMBER, NUMBER_LENGTH_MAXIMUM, SheetField, names_of, plain_digits
+from planner.figures import exact
+
+
+class AssumedField(SheetField):
+    """Assumptions that are set by hand: ``name:number`` with commas, carried along in the link."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(widget=forms.HiddenInput(), template="planner/_hidden.html", **options)
+
+    def clean(self, value: Any) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for part in names_of([value or ""]):
+            name, _colon, number = part.partition(":")
+            text = plain_digits(number).strip()
+            if not NUMBER.fullmatch(text) or len(part) > NUMBER_LENGTH_MAXIMUM * 2:
+                raise ValidationError(
+                    _(
+                        "“%(text)s” is not read as a number: write digits, with a point before decimals (1.5)."
+                    ),
+                    code="not_a_number",
+                    params={"text": number[:60]},
+                )
+            found[name.strip()] = float(text)
+        return found
+
+    def told(self, error: Mapping[str, Any]) -> str:
+        """What is wrong with one of them, by its name in words; empty for what is wrong with the list."""
+        context = error.get("ctx") or {}
+        if error["type"] == "assumption_unknown":
+            return _("No assumption is called “%(name)s”.") % {"name": context["name"]}
+        if error["type"] == "assumption_range":
+            return _("“%(name)s”: from %(minimum)s to %(maximum)s %(unit)s is accepted, not %(value)s.") % {
+                "name": assumption_words.assumption(context["name"]),
+                "unit": assumption_words.unit(context["unit"]),
+                **{key: exact(context[key]) for key in ("minimum", "maximum", "value")},
+            }
+        return ""
