@@ -71,6 +71,11 @@ class PriceRow(Schema):
     amount: Decimal
     currency: str
     unit: str
+    upfront: Decimal | None
+    """Of a commitment: paid once for the machine and term; ``amount`` is what an hour of the term comes to."""
+    recurring: Decimal | None
+    """What is paid by the hour beside it."""
+    term_months: int | None
     usd_per_hour: Decimal | None
     """Empty where the price is by the month or no exchange rate is known."""
     observed_on: date
@@ -125,6 +130,9 @@ def _row(offer: Offer, rates: dict[str, Decimal]) -> PriceRow:
         amount=price.amount,
         currency=price.currency,
         unit=price.unit,
+        upfront=price.upfront,
+        recurring=price.recurring,
+        term_months=price.term_months,
         usd_per_hour=usd_per_hour(price.amount, price.currency, price.unit, rates),
         observed_on=price.observed_on,
         confirmed_on=offer.confirmed_on,

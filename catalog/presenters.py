@@ -196,6 +196,7 @@ def offer_row(offer: Offer, at: datetime, place_name: str = "") -> dict[str, Any
         "bandwidth_per_dollar": _per_dollar(offer, fact.bandwidth_bytes_per_s if fact else None, 1e9),
         "memory_per_dollar": _per_dollar(offer, fact.memory_bytes if fact else None, GIB),
         "place": place_name,
+        "terms": wording.say(wording.TIER_DETAILS, offer.tier_detail),
         "short_source": "" if price is None else short_source(price.source),
         "without_gpu": offer.not_comparable in WITHOUT_ACCELERATOR,
         "age_days": offer.price_age_days(at),
@@ -306,7 +307,7 @@ def kept_back_rows(source: str) -> list[dict[str, Any]]:
         now = held.offer.current_price
         factor = None if now is None else max(held.amount / now.amount, now.amount / held.amount)
         rows.append({
-            "held": held, "offer": held.offer,
+            "held": held, "offer": held.offer, "terms": wording.say(wording.TIER_DETAILS, held.offer.tier_detail),
             "new": money(held.amount), "old": None if now is None else money(now.amount),
             "factor": None if factor is None else number(float(factor), 3),
         })  # fmt: skip

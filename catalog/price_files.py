@@ -6,7 +6,6 @@ other source: an older price does not replace a newer one, and the same file aga
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,17 +20,18 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from catalog import workbooks
+from catalog import price_cells, workbooks
+from catalog.commitments import price_per_hour
 from catalog.facts import accelerators
 from catalog.identify import identify
 from catalog.models import CatalogVersion, PriceUnit, Provider, Refresh, RefreshStatus, Tier
 from catalog.price_tables import FileFault, csv_rows, is_workbook
-from catalog.recording import Observation, record, rounded
+from catalog.recording import Observation, record
 
 REQUIRED = ("provider", "sku", "price", "currency", "observed_on", "source")
 OPTIONAL = (
     "region", "tier", "tier_detail", "accelerator", "gpu_count", "vcpu", "ram_gib", "unit", "effective_from", "note",
-    "licence",
+    "licence", "upfront", "term_months",
 )  # fmt: skip
 LENGTHS = {
     "provider": 120, "sku": 120, "region": 60, "tier_detail": 60, "accelerator": 120, "note": 200, "source": 200,
@@ -47,10 +47,6 @@ FAULTY_ROWS_MAXIMUM = 2_000
 """A file with more of them is another file; it is not read to its end."""
 FAULTS_KEPT = 100
 BATCH = 1000
-
-NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?", re.ASCII)
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What spreadsheets take for the beginning of a formula."""
 
 
 @dataclass
@@ -281,18 +277,21 @@ def _read(row: dict[str, str], providers: Mapping[str, str], at: datetime) -> Ob
             faults.append(f"{name}: {error}")
             return None
 
-    values = {name: cell(name, _text(LENGTHS[name])) for name in LENGTHS}
-    amount = cell("price", _price)
-    currency = cell("currency", _currency)
-    observed_on = cell("observed_on", lambda text: _day(text, at.date()))
-    effective_from = cell("effective_from", lambda text: _day(text, None))
-    tier = cell("tier", _one_of(Tier.values)) or Tier.ON_DEMAND.value
-    unit = cell("unit", _one_of(PriceUnit.values)) or PriceUnit.HOUR.value
-    count = cell("gpu_count", _whole)
-    vcpu, ram_gib = cell("vcpu", _number), cell("ram_gib", _number)
+    values = {name: cell(name, price_cells.text(LENGTHS[name])) for name in LENGTHS}
+    amount = cell("price", price_cells.number if row.get("upfront") else price_cells.price)
+    upfront, term_months = cell("upfront", price_cells.number), cell("term_months", price_cells.months)
+    currency = cell("currency", price_cells.currency)
+    observed_on = cell("observed_on", lambda text: price_cells.day(text, at.date()))
+    effective_from = cell("effective_from", lambda text: price_cells.day(text, None))
+    tier = cell("tier", price_cells.one_of(Tier.values)) or Tier.ON_DEMAND.value
+    unit = cell("unit", price_cells.one_of(PriceUnit.values)) or PriceUnit.HOUR.value
+    count = cell("gpu_count", price_cells.whole)
+    vcpu, ram_gib = cell("vcpu", price_cells.number), cell("ram_gib", price_cells.number)
     provider = providers.get(row.get("provider", "").casefold())
     if provider is None and row.get("provider"):
         faults.append(_("provider: %(name)s is not in the catalog") % {"name": repr(row["provider"][:40])})
+    commitment = _Commitment(amount, upfront, term_months)
+    faults += commitment.faults(tier, unit)
     if faults:
         return faults
     card, reason, detail = _card(str(values["accelerator"] or ""), str(provider), count)
@@ -310,7 +309,10 @@ def _read(row: dict[str, str], providers: Mapping[str, str], at: datetime) -> Ob
         not_comparable=reason,
         not_comparable_detail=detail,
         note=str(values["note"] or ""),
-        amount=amount if isinstance(amount, Decimal) else Decimal(0),
+        amount=commitment.per_unit,
+        upfront=commitment.upfront,
+        recurring=None if commitment.upfront is None else commitment.amount,
+        term_months=commitment.term_months,
         currency=str(currency),
         unit=str(unit),
         observed_on=observed_on if isinstance(observed_on, date) else at.date(),
@@ -318,6 +320,35 @@ def _read(row: dict[str, str], providers: Mapping[str, str], at: datetime) -> Ob
         source=str(values["source"]),
         licence=str(values["licence"] or ""),
     )
+
+
+class _Commitment:
+    """The price of a row, with what is paid at once for a term: that is spread over the hours of the term."""
+
+    def __init__(self, amount: object, upfront: object, term_months: object) -> None:
+        self.amount = amount if isinstance(amount, Decimal) else Decimal(0)
+        self.upfront = upfront if isinstance(upfront, Decimal) else None
+        self.term_months = term_months if isinstance(term_months, int) else None
+
+    def faults(self, tier: object, unit: object) -> list[str]:
+        faults = []
+        if self.term_months is not None and tier != Tier.RESERVED:
+            faults.append(
+                _("term_months: only a reserved price has a term; tier says %(tier)s") % {"tier": tier}
+            )
+        if self.upfront is not None and self.term_months is None:
+            faults.append(_("upfront: give the term that it pays for in term_months"))
+        if self.upfront is not None and unit != PriceUnit.HOUR:
+            faults.append(_("upfront: the price beside it must be by the hour"))
+        if self.upfront is not None and not faults and not self.per_unit:
+            faults.append(_("price: zero is not a price; leave the row out where it is unknown"))
+        return faults
+
+    @property
+    def per_unit(self) -> Decimal:
+        if self.upfront is None or self.term_months is None:
+            return self.amount
+        return price_per_hour(self.upfront, self.amount, self.term_months)
 
 
 @lru_cache(maxsize=4096)
@@ -333,67 +364,3 @@ def _card(written: str, provider: str, count: object) -> tuple[str | None, str, 
     if answer.fraction < 1:
         return canonical, "slice_memory_unknown", ""
     return canonical, "" if count else "count_unknown", ""
-
-
-def _text(longest: int) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text.startswith(FORMULA):
-            raise ValueError(_("%(text)s begins like a formula") % {"text": repr(text[:20])})
-        if len(text) > longest:
-            raise ValueError(_("longer than %(longest)s characters") % {"longest": longest})
-        if not text.isprintable():
-            raise ValueError(_("holds characters that cannot be printed"))
-        return text
-
-    return read
-
-
-def _price(text: str) -> Decimal:
-    amount = _number(text)
-    if amount == 0:
-        raise ValueError(_("zero is not a price; leave the row out where it is unknown"))
-    return amount
-
-
-def _number(text: str) -> Decimal:
-    if not NUMBER.fullmatch(text):
-        raise ValueError(
-            _("%(text)s is not a number like 12.5, without sign, unit or separators")
-            % {"text": repr(text[:20])}
-        )
-    return rounded(Decimal(text))
-
-
-def _whole(text: str) -> int:
-    if not re.fullmatch(r"\d{1,4}", text, re.ASCII) or int(text) == 0:
-        raise ValueError(_("%(text)s is not a whole number from 1") % {"text": repr(text[:20])})
-    return int(text)
-
-
-def _currency(text: str) -> str:
-    if not re.fullmatch(r"[A-Z]{3}", text, re.ASCII):
-        raise ValueError(_("%(text)s is not a currency like USD") % {"text": repr(text[:20])})
-    return text
-
-
-def _day(text: str, latest: date | None) -> date:
-    if not re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
-        raise ValueError(_("%(text)s is not a day like 2026-11-30") % {"text": repr(text[:20])})
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        raise ValueError(_("%(text)s is not in the calendar") % {"text": repr(text)}) from None
-    if latest is not None and day > latest:
-        raise ValueError(_("%(text)s is in the future") % {"text": text})
-    return day
-
-
-def _one_of(values: list[str]) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text not in values:
-            raise ValueError(
-                _("%(text)s is none of %(values)s") % {"text": repr(text[:20]), "values": ", ".join(values)}
-            )
-        return text
-
-    return read

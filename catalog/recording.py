@@ -56,6 +56,9 @@ class Observation:
     note: str = ""
     availability: str = ""
     unit: str = "hour"
+    upfront: Decimal | None = None
+    recurring: Decimal | None = None
+    term_months: int | None = None
     observed_precision: str = "day"
     effective_from: date | None = None
     estimated: bool = False
@@ -292,8 +295,11 @@ def _prices_to_add(
 
 
 def _same_price(price: Price, observation: Observation) -> bool:
-    return (price.amount, price.currency, price.unit, price.estimated, price.floor) == (
+    return (
+        price.amount, price.currency, price.unit, price.estimated, price.floor, price.upfront or 0,
+    ) == (
         observation.amount, observation.currency, observation.unit, observation.estimated, observation.floor,
+        observation.upfront or 0,
     )  # fmt: skip
 
 
@@ -303,6 +309,9 @@ def _price(offer: Offer, observation: Observation, at: datetime, refresh: Refres
         amount=observation.amount,
         currency=observation.currency,
         unit=observation.unit,
+        upfront=observation.upfront,
+        recurring=observation.recurring,
+        term_months=observation.term_months,
         observed_on=observation.observed_on,
         observed_precision=observation.observed_precision,
         effective_from=observation.effective_from,

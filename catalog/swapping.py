@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
+from catalog.commitments import term_months
 from catalog.judging import InForce, Judgement, Key, Reading
 from catalog.models import (
     WITHOUT_ACCELERATOR,
@@ -104,6 +105,9 @@ def _keep_back(source: Source, run: Refresh, quotes: dict[Key, Quote]) -> None:
             amount=rounded(quotes[offer.key].amount),
             currency=quotes[offer.key].currency,
             unit=quotes[offer.key].unit,
+            upfront=quotes[offer.key].upfront,
+            recurring=quotes[offer.key].recurring,
+            term_months=_term(quotes[offer.key]),
             effective_from=quotes[offer.key].effective_from,
             observed_on=run.started_at.date(),
         )
@@ -148,6 +152,11 @@ def _shipped_under_other_names(source: Source, run: Refresh, at: datetime) -> in
     return gone
 
 
+def _term(quote: Quote) -> int | None:
+    """Months that a commitment binds: as its source says, or as the code of its terms does."""
+    return quote.term_months or (term_months(quote.tier_detail) if quote.tier == "reserved" else None)
+
+
 def _observation(source: Source, quote: Quote, run: Refresh) -> Observation:
     return Observation(
         provider=quote.provider or source.provider,
@@ -172,6 +181,9 @@ def _observation(source: Source, quote: Quote, run: Refresh) -> Observation:
         amount=rounded(quote.amount),
         currency=quote.currency,
         unit=quote.unit,
+        upfront=None if quote.upfront is None else rounded(quote.upfront),
+        recurring=None if quote.recurring is None else rounded(quote.recurring),
+        term_months=_term(quote),
         observed_on=run.started_at.date(),
         effective_from=quote.effective_from,
         estimated=quote.estimated,

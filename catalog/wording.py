@@ -53,7 +53,10 @@ RUN_REASONS: dict[str, Text] = {
 REFUSED: dict[str, Text] = {
     "other_service": _("of another service"),
     "no_sku": _("without a machine size"),
-    "reservation": _("reservation for a whole term"),
+    "reservation": _("reservation on terms that are not read"),
+    "reservation_without_gpu": _("reservation of a machine without a GPU"),
+    "convertible": _("convertible reservation"),
+    "incomplete_terms": _("reservation with a part of its price missing"),
     "other_terms": _("of other terms of sale"),
     "not_primary": _("twin of a primary meter"),
     "windows": _("Windows machine"),
@@ -82,6 +85,28 @@ REFUSED: dict[str, Text] = {
     "contradictory": _("two prices for the same machine; the old one stays"),
     "moved_too_far": _("moved by an implausible factor; the old one stays"),
 }
+
+TIER_DETAILS: dict[str, Text] = {
+    "savings_1y": _("savings plan, 1 year"),
+    "savings_3y": _("savings plan, 3 years"),
+    "reserved_1y": _("1 year"),
+    "reserved_3y": _("3 years"),
+    "reserved_1y_no_upfront": _("1 year, nothing upfront"),
+    "reserved_1y_partial_upfront": _("1 year, partly upfront"),
+    "reserved_1y_all_upfront": _("1 year, all upfront"),
+    "reserved_3y_no_upfront": _("3 years, nothing upfront"),
+    "reserved_3y_partial_upfront": _("3 years, partly upfront"),
+    "reserved_3y_all_upfront": _("3 years, all upfront"),
+    "commit_1m": _("1 month committed"),
+    "commit_3m": _("3 months committed"),
+    "commit_6m": _("6 months committed"),
+    "from": _("from this price on; the term is not stated"),
+    "community": "",
+    "secure": _("secure cloud"),
+    "serverless": _("serverless"),
+    "medium priority": _("medium priority"),
+}
+"""Terms of sale by the code of ``tier_detail``; zones and a source's own words stand as they are."""
 
 DECISION_REFUSED: dict[str, Text] = {
     "price_decided": _("This price was decided on already."),

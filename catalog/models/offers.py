@@ -248,7 +248,8 @@ class MarketDay(models.Model):
 class Price(models.Model):
     """What an offer cost, as one source showed it on a day. Rows are only ever added.
 
-    ``amount`` is for the whole machine (all its GPUs) and ``unit``.
+    ``amount`` is for the whole machine (all its GPUs) and ``unit``; of a commitment that is paid upfront in part or
+    whole, what an hour of its term comes to.
     """
 
     offer = models.ForeignKey(Offer, on_delete=models.PROTECT, related_name="prices")
@@ -264,6 +265,12 @@ class Price(models.Model):
     floor = models.BooleanField(default=False)
     """A marketplace's lowest asking price, not a list price."""
     tax_included = models.BooleanField(null=True, blank=True)
+    upfront = models.DecimalField(**PRICE_DIGITS, null=True, blank=True)
+    """Of a commitment: paid once for the machine and the whole term. Its share is in ``amount``."""
+    recurring = models.DecimalField(**PRICE_DIGITS, null=True, blank=True)
+    """What is paid by the hour beside ``upfront``; zero where all is paid at once."""
+    term_months = models.PositiveSmallIntegerField(null=True, blank=True)
+    """How long a commitment binds; empty where it is none, or its source does not say."""
     source = models.CharField(max_length=200)
     source_url = models.URLField(blank=True)
     licence = models.CharField(max_length=40, blank=True)

@@ -142,6 +142,9 @@ class KeptBack(models.Model):
     amount = models.DecimalField(max_digits=15, decimal_places=6)
     currency = models.CharField(max_length=3)
     unit = models.CharField(max_length=8)
+    upfront = models.DecimalField(max_digits=15, decimal_places=6, null=True, blank=True)
+    recurring = models.DecimalField(max_digits=15, decimal_places=6, null=True, blank=True)
+    term_months = models.PositiveSmallIntegerField(null=True, blank=True)
     effective_from = models.DateField(null=True, blank=True)
     observed_on = models.DateField()
     user = models.ForeignKey(

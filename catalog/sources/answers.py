@@ -51,8 +51,11 @@ def needed(row: dict[str, Any], *names: str) -> None:
         raise SourceFailure("schema_changed", ", ".join(missing)[:100])
 
 
-def amount(value: Any, *, text: bool = False) -> Decimal | Refused:
-    """A price as a number (or as a text of digits, where the source writes so); zero is not a price."""
+def amount(value: Any, *, text: bool = False, hours: int = 1) -> Decimal | Refused:
+    """A price as a number (or as a text of digits, where the source writes so); zero is not a price.
+
+    ``hours`` is how many of a machine's hours it pays for.
+    """
     if text and isinstance(value, str):
         try:
             value = Decimal(value) if value.isascii() else None
@@ -61,7 +64,7 @@ def amount(value: Any, *, text: bool = False) -> Decimal | Refused:
     if isinstance(value, bool) or not isinstance(value, Decimal | int):
         return Refused(reason="bad_price", broken=True)
     found = Decimal(value)
-    if not found.is_finite() or found < 0 or found > PRICE_MAXIMUM:
+    if not found.is_finite() or found < 0 or found > PRICE_MAXIMUM * hours:
         return Refused(reason="bad_price", broken=True)
     return found if found else Refused(reason="zero_price")
 

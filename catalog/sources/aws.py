@@ -1,13 +1,17 @@
-"""AWS price list: Linux on demand, one file for each region, hundreds of megabytes and therefore read line by line.
+"""AWS price list: Linux on demand, and machines with GPUs reserved for one or three years; one file for each region.
 
-The list does not name a machine's card; what a size is, is known from the shipped sizes. Its twins are refused by
-name: other systems and licences, dedicated and reserved capacity, capacity blocks at zero, reservations.
+A file has hundreds of megabytes and is therefore read line by line. The list does not name a machine's card; what a
+size is, is known from the shipped sizes. Its twins are refused by name: other systems and licences, dedicated and
+reserved capacity, capacity blocks at zero, convertible reservations.
+
+A reservation is up to two rows: a fee that is paid once, and a price by the hour. One alone is no price.
 """
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import cache
@@ -16,6 +20,7 @@ from typing import Any
 
 import httpx2
 
+from catalog.commitments import price_per_hour
 from catalog.sources import answers
 from catalog.sources.fetching import Deadline, Limits, read_lines
 from catalog.sources.quotes import Page, Quote, Refused, SourceFailure
@@ -37,6 +42,11 @@ NEEDED = (
     "TermType", "Unit", "PricePerUnit", "Currency", "EffectiveDate", "Product Family", "Instance Type", "Tenancy",
     "Operating System", "CapacityStatus", "Pre Installed S/W", "Region Code", "vCPU", "Memory",
 )  # fmt: skip
+
+YEARS = {"1yr": 1, "3yr": 3}
+OPTIONS = {
+    "No Upfront": "no_upfront", "Partial Upfront": "partial_upfront", "All Upfront": "all_upfront",
+}  # fmt: skip
 
 
 def fetch(
@@ -73,6 +83,7 @@ def fetch(
 
 
 def parse(pages: Iterable[Page], on: date) -> Iterator[Quote | Refused]:
+    reserved: dict[tuple[str, str, str], _Reserved] = {}
     for page in pages:
         try:
             lines = csv.DictReader(page.body.decode("utf-8").splitlines(), strict=True)
@@ -80,12 +91,20 @@ def parse(pages: Iterable[Page], on: date) -> Iterator[Quote | Refused]:
             if missing:
                 raise SourceFailure("schema_changed", ", ".join(missing)[:100])
             for row in lines:
-                yield _quote(row, on)
+                found = _quote(row, on, reserved)
+                if found is not None:
+                    yield found
         except (UnicodeDecodeError, csv.Error):
             raise SourceFailure("unreadable", "not CSV") from None
+    for one in reserved.values():
+        yield one.quote()
 
 
-def _quote(row: dict[str, str | None], on: date) -> Quote | Refused:
+def _quote(
+    row: dict[str, str | None], on: date, reserved: dict[tuple[str, str, str], _Reserved]
+) -> Quote | Refused | None:
+    """The price that a row is; None where it is a part of a reservation, which is kept until its other part is read."""
+
     def cell(name: str) -> str:
         return row.get(name) or ""
 
@@ -99,6 +118,12 @@ def _quote(row: dict[str, str | None], on: date) -> Quote | Refused:
     begins = _day(cell("EffectiveDate"))
     if begins is not None and begins > on:
         return Refused(reason="not_yet")
+    if cell("TermType") == "Reserved":
+        detail = f"reserved_{YEARS[cell('LeaseContractLength')]}y_{OPTIONS[cell('PurchaseOption')]}"
+        part = reserved.setdefault(
+            (sku, region, detail), _Reserved(sku, region, detail, currency, begins, cell)
+        )
+        return part.add(cell("Unit"), cell("PricePerUnit"))
     if cell("Unit") != "Hrs":
         return Refused(reason="other_unit", broken=True)
     amount = answers.amount(cell("PricePerUnit"), text=True)
@@ -113,7 +138,7 @@ def _quote(row: dict[str, str | None], on: date) -> Quote | Refused:
 def _twin(cell: Any) -> str:
     """Which twin of a Linux machine's price a row is; empty if it is the price itself."""
     tests = (
-        ("reservation", cell("TermType") != "OnDemand"),
+        ("other_terms", cell("TermType") not in ("OnDemand", "Reserved")),
         ("other_service", not cell("Product Family").startswith("Compute Instance")),
         ("no_sku", not cell("Instance Type")),
         ("other_system", cell("Operating System") != "Linux"),
@@ -121,8 +146,70 @@ def _twin(cell: Any) -> str:
         ("dedicated_host", cell("Tenancy") != "Shared"),
         ("capacity_block", cell("MarketOption") not in ("", "OnDemand")),
         ("unused_capacity", cell("CapacityStatus") not in ("", "Used")),
+        *(_reservation_twins(cell) if cell("TermType") == "Reserved" else ()),
     )
     return next((reason for reason, holds in tests if holds), "")
+
+
+def _reservation_twins(cell: Any) -> tuple[tuple[str, bool], ...]:
+    sku = cell("Instance Type")
+    return (
+        ("reservation_without_gpu", sku not in _gpu_sizes() and kinds(PROVIDER).get(sku) != "gpu"),
+        ("convertible", cell("OfferingClass") == "convertible"),
+        ("reservation", cell("OfferingClass") != "standard" or cell("LeaseContractLength") not in YEARS
+         or cell("PurchaseOption") not in OPTIONS),
+    )  # fmt: skip
+
+
+@dataclass
+class _Reserved:
+    """A reservation whose parts are being collected."""
+
+    sku: str
+    region: str
+    detail: str
+    currency: str
+    begins: date | None
+    cell: Any
+    fee: Decimal | None = None
+    hourly: Decimal | None = None
+    broken: bool = False
+
+    def add(self, unit: str, text: str) -> Refused | None:
+        """Take in one row. A fee or hour of zero says that there is none; two rows that differ are no price."""
+        months = self.months
+        found = answers.amount(text, text=True, hours=1 if unit == "Hrs" else months * 730)
+        if isinstance(found, Refused):
+            if found.reason != "zero_price":
+                self.broken = True
+                return found
+            found = Decimal(0)
+        if unit == "Hrs":
+            self.broken |= self.hourly not in (None, found)
+            self.hourly = found
+        elif unit == "Quantity":
+            self.broken |= self.fee not in (None, found)
+            self.fee = found
+        else:
+            self.broken = True
+            return Refused(reason="other_unit", broken=True)
+        return None
+
+    @property
+    def months(self) -> int:
+        return 12 * int(self.detail.removeprefix("reserved_")[0])
+
+    def quote(self) -> Quote | Refused:
+        needs_fee, needs_hourly = "no_upfront" not in self.detail, "all_upfront" not in self.detail
+        fee, hourly = self.fee or Decimal(0), self.hourly or Decimal(0)
+        if self.broken or (needs_fee and not fee) or (needs_hourly and not hourly):
+            return Refused(reason="incomplete_terms")
+        return Quote(
+            sku=self.sku[:120], region=self.region[:60], tier="reserved", tier_detail=self.detail,
+            amount=price_per_hour(fee, hourly, self.months), currency=self.currency, upfront=fee, recurring=hourly,
+            term_months=self.months, effective_from=self.begins,
+            **machine(self.sku, self.cell("vCPU"), self.cell("Memory")),
+        )  # fmt: skip
 
 
 def _day(text: str) -> date | None:

@@ -1,7 +1,8 @@
 """Azure Retail Prices: Linux machines with GPUs, pay as you go, spot and savings plans; others pay as you go.
 
 The list holds many twins of a machine's price: Windows, Low Priority, Cloud Services, dedicated hosts,
-reservations, meters that are not primary, rows that ended or have not begun. Each is refused by name.
+meters that are not primary, rows that ended or have not begun. Each is refused by name. A reservation's unit says
+hour, and its price is the whole term's, paid upfront or in monthly parts of the same sum.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from urllib.parse import quote, urlsplit
 import httpx2
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from catalog.commitments import HOURS_OF_MONTH, price_per_hour
 from catalog.sources import answers
 from catalog.sources.fetching import Deadline, Limits, read
 from catalog.sources.quotes import Page, Quote, Refused, SourceFailure
@@ -33,6 +35,9 @@ CURRENCY = "USD"
 """Azure prices are made in USD; other currencies are reference conversions."""
 
 SIZES = Path(__file__).parents[1] / "seeds" / "azure_sizes.json"
+
+TERMS = {"1 Year": 12, "3 Years": 36}
+"""A five-year term exists for machines without GPUs alone."""
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -115,6 +120,7 @@ class Item(BaseModel):
     tierMinimumUnits: Any = 0  # noqa: N815
     retailPrice: Any  # noqa: N815
     savingsPlan: Any = None  # noqa: N815
+    reservationTerm: str | None = None  # noqa: N815
 
 
 def parse(pages: Iterable[Page], on: date) -> Iterator[Quote | Refused]:
@@ -149,6 +155,9 @@ def _quotes(item: Item, on: date) -> Iterator[Quote | Refused]:
     if item.unitOfMeasure != "1 Hour":
         yield Refused(reason="other_unit", broken=True)
         return
+    if item.type == "Reservation":
+        yield _reserved(item, size, begins)
+        return
     amount = answers.amount(item.retailPrice)
     if isinstance(amount, Refused):
         yield amount
@@ -173,6 +182,23 @@ def _quotes(item: Item, on: date) -> Iterator[Quote | Refused]:
             yield Quote(tier="reserved", tier_detail=years, amount=planned, **common)
 
 
+def _reserved(item: Item, size: dict[str, Any] | None, begins: date | None) -> Quote | Refused:
+    """What an hour of a reservation comes to: the price of the term ÷ its hours."""
+    months = TERMS.get(item.reservationTerm or "")
+    if months is None:
+        return Refused(reason="reservation")
+    if size is None:
+        return Refused(reason="reservation_without_gpu")
+    total = answers.amount(item.retailPrice, hours=months * int(HOURS_OF_MONTH))
+    if isinstance(total, Refused):
+        return total
+    return Quote(
+        sku=item.armSkuName or "", region=item.armRegionName or "", tier="reserved",
+        tier_detail=f"reserved_{months // 12}y", amount=price_per_hour(total, Decimal(0), months), currency=CURRENCY,
+        term_months=months, effective_from=begins, **_machine(size),
+    )  # fmt: skip
+
+
 def _without_gpu(
     item: Item, amount: Decimal, begins: date | None, reason: str, spot: bool
 ) -> Quote | Refused:
@@ -193,8 +219,7 @@ def _twin(item: Item) -> str:
     tests = (
         ("other_service", item.serviceName != "Virtual Machines"),
         ("no_sku", not item.armSkuName or "/" in item.armSkuName),
-        ("reservation", item.type == "Reservation"),
-        ("other_terms", item.type != "Consumption"),
+        ("other_terms", item.type not in ("Consumption", "Reservation")),
         ("not_primary", item.isPrimaryMeterRegion is False),
         ("windows", " windows " in product or " win " in product),
         ("cloud_services", "cloud services" in product or "cloudservices" in product),

@@ -33,6 +33,10 @@ class Quote(Value):
     amount: Decimal
     currency: str
     unit: str = "hour"
+    upfront: Decimal | None = None
+    """Of a commitment: paid once. ``amount`` is then what an hour of the term comes to, ``recurring`` included."""
+    recurring: Decimal | None = None
+    term_months: int | None = None
     effective_from: date | None = None
     accelerator: str | None = None
     as_written: str = ""

@@ -28,7 +28,7 @@ class Bodies:
 AWS_COLUMNS = (
     "SKU", "TermType", "EffectiveDate", "Unit", "PricePerUnit", "Currency", "Product Family", "Instance Type",
     "vCPU", "Memory", "Tenancy", "Operating System", "CapacityStatus", "Pre Installed S/W", "MarketOption",
-    "Region Code",
+    "Region Code", "LeaseContractLength", "PurchaseOption", "OfferingClass",
 )  # fmt: skip
 
 
@@ -39,8 +39,14 @@ def aws(made: Bodies) -> dict[str, bytes]:
             "PricePerUnit": f"{made.price(price):.10f}", "Currency": made.currency,
             "Product Family": "Compute Instance", "Instance Type": sku, "vCPU": "8", "Memory": "1,024 GiB",
             "Tenancy": "Shared", "Operating System": "Linux", "CapacityStatus": "Used", "Pre Installed S/W": "NA",
-            "MarketOption": "OnDemand", "Region Code": "us-east-1",
+            "MarketOption": "OnDemand", "Region Code": "us-east-1", "LeaseContractLength": "", "PurchaseOption": "",
+            "OfferingClass": "",
         } | changes  # fmt: skip
+
+    def reserved(sku: str, price: float, years: str, option: str, **changes: str) -> dict[str, str]:
+        return row(sku, price, **{
+            "TermType": "Reserved", "LeaseContractLength": years, "PurchaseOption": option, "OfferingClass": "standard",
+        } | changes)  # fmt: skip
 
     rows = [
         row("g5.2xlarge", 1.2), row("p5.48xlarge", 55), row("g6.xlarge", 0.8), row("c7i.2xlarge", 0.36),
@@ -51,6 +57,15 @@ def aws(made: Bodies) -> dict[str, bytes]:
         row("g5.2xlarge", 1.2, CapacityStatus="UnusedCapacityReservation"),
         row("p5.48xlarge", 0, MarketOption="CapacityBlock"),
         row("g6.xlarge", 0.9, EffectiveDate="2027-05-01"),
+        # Parts of one reservation need not stand beside each other.
+        reserved("p5.48xlarge", 131_400, "1yr", "Partial Upfront", Unit="Quantity"),
+        reserved("p5.48xlarge", 788_400, "3yr", "All Upfront", Unit="Quantity"),
+        reserved("p5.48xlarge", 0, "3yr", "All Upfront"),
+        reserved("p5.48xlarge", 50, "1yr", "No Upfront"),
+        reserved("p5.48xlarge", 48, "1yr", "No Upfront", OfferingClass="convertible"),
+        reserved("g5.2xlarge", 0.4, "1yr", "Partial Upfront"),
+        reserved("c7i.2xlarge", 0.2, "1yr", "No Upfront"),
+        reserved("p5.48xlarge", 30, "1yr", "Partial Upfront"),
     ]  # fmt: skip
     text = io.StringIO()
     text.write('"FormatVersion","v1.0"\n"Disclaimer","for information only"\n')

@@ -52,7 +52,12 @@ def test_a_price_keeps_the_digits_that_were_written() -> None:
         ("other_service", {"serviceName": "Storage"}),
         ("no_sku", {"armSkuName": ""}),
         ("no_sku", {"armSkuName": "D14/DS14"}),
-        ("reservation", {"type": "Reservation", "reservationTerm": "1 Year"}),
+        ("reservation", {"type": "Reservation", "reservationTerm": "5 Years"}),
+        ("reservation", {"type": "Reservation"}),
+        (
+            "reservation_without_gpu",
+            {"type": "Reservation", "reservationTerm": "1 Year", "armSkuName": "Standard_D2s_v3"},
+        ),
         ("other_terms", {"type": "DevTestConsumption"}),
         ("not_primary", {"isPrimaryMeterRegion": False}),
         ("promo", {"armSkuName": "Standard_NC6_Promo"}),
