@@ -38,7 +38,7 @@ def memory_by_context(alone: Alone) -> Curves | None:
     if found is None:
         return None
     setting, placed = found
-    held = max(1.0, min(placed.peak.batch, placed.point.batch_cap))
+    held = placed.held
     device, layout = placed.machine.device, placed.layout
     longest = setting.arch.max_position or CONTEXTS[-1]
     contexts = [tokens for tokens in CONTEXTS if tokens <= longest]

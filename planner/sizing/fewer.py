@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from math import ceil, floor
-from typing import Literal
 
 from planner.sizing.constants import Constants
 from planner.sizing.options import altered
-from planner.sizing.placing import Loads, Placement, Reason
+from planner.sizing.placing import LATENCY_TARGETS, ROUNDING, Loads, Placement, Reason
 from planner.sizing.results import Miss
 from planner.sizing.serving import OperatingPoint, ServingPoint, operate
 from planner.sizing.workload import BatchWorkload, ServingWorkload
-
-LATENCIES: tuple[Literal["ttft_s", "tpot_s"], ...] = ("ttft_s", "tpot_s")
 
 
 def explain(
@@ -42,7 +40,13 @@ def explain(
         points += [loaded, _without_headroom(placement, loaded)]
     speeds = operate(points, constants)
     for number, placement in enumerate(tried):
-        placement.reason = _of_load(workload, placement, speeds[2 * number], speeds[2 * number + 1])
+        fewer, without = points[2 * number : 2 * number + 2]
+        placement.reason = _of_load(
+            workload,
+            placement,
+            _Tried(fewer, speeds[2 * number]),
+            _Tried(without, speeds[2 * number + 1]),
+        )
 
 
 def with_one_less(placement: Placement) -> Placement:
@@ -75,24 +79,40 @@ def _of_job(workload: BatchWorkload, placement: Placement) -> Reason:
     return Reason("deadline_hours", Miss(target="deadline_hours", asked=workload.deadline_hours, got=hours))
 
 
-def _of_load(
-    workload: ServingWorkload, placement: Placement, fewer: OperatingPoint, without: OperatingPoint
-) -> Reason:
+@dataclass(frozen=True)
+class _Tried:
+    """One replica under its share of the load where there is one replica fewer."""
+
+    point: ServingPoint
+    found: OperatingPoint
+
+    @property
+    def holds(self) -> bool:
+        """Whether all requests have room at once, and nothing waits for a place."""
+        crowded = self.point.load == "concurrency" and self.point.load_value > self.point.batch_cap + ROUNDING
+        return self.found.batch_limit == "offered_load" and not crowded
+
+
+def _of_load(workload: ServingWorkload, placement: Placement, fewer: _Tried, without: _Tried) -> Reason:
     """What one replica fewer breaks: it holds too few requests, or a latency target is missed."""
-    missed = _worst(workload, fewer)
-    if fewer.batch_limit == "offered_load":
+    unreachable = {miss.target for miss in placement.misses}
+    missed = _worst(workload, fewer.found, unreachable)
+    if fewer.holds:
         return missed or Reason("load")
-    if without.batch_limit == "offered_load" and _worst(workload, without) is None:
+    if without.holds and _worst(workload, without.found, unreachable) is None:
         return Reason("headroom")
-    return Reason("kv_room" if fewer.batch_limit == "kv_room" else "batch_cap")
+    by_room = fewer.found.batch_limit == "kv_room" or placement.point.batch_cap < placement.option.sequences
+    return Reason("kv_room" if by_room else "batch_cap")
 
 
-def _worst(workload: ServingWorkload, found: OperatingPoint) -> Reason | None:
-    """The latency target that is missed by most."""
+def _worst(workload: ServingWorkload, found: OperatingPoint, unreachable: AbstractSet[str]) -> Reason | None:
+    """The latency target that is missed by most, of those that more replicas can meet."""
     worst, most = None, 1.0
-    for target in LATENCIES:
+    for target in LATENCY_TARGETS:
         asked, got = getattr(workload.targets, target), getattr(found, target)
-        if isinstance(asked, int | float) and got is not None and got.value / asked > most:
+        if target in unreachable or not isinstance(asked, int | float) or got is None:
+            continue
+        if got.value / asked > most:
             most = got.value / asked
             worst = Reason(target, Miss(target=target, asked=asked, got=got.value))
     return worst

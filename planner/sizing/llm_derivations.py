@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 def derive(setting: LlmSetting, placement: Placement, candidate: Candidate) -> dict[str, Derivation]:
     """Memory, speed and the cost of a million tokens, by the name of the figure."""
-    held = min(placement.peak.batch, placement.point.batch_cap)
-    need = memory.Need.of(setting.workload, concurrency=max(1.0, held))
+    need = memory.Need.of(setting.workload, concurrency=placement.held)
     found = memory_derivations.derive(
         setting.arch, need, setting.runtime, placement.machine.device, placement.option.layout
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import ceil
 
 import numpy as np
@@ -14,7 +14,7 @@ from planner.sizing.devices import Layout, Machine
 from planner.sizing.formats import compute_rate
 from planner.sizing.options import Desk, Option, altered
 from planner.sizing.quantities import Estimate
-from planner.sizing.results import Limit, MemorySplit, Miss, ReplicasSetBy, Verdict
+from planner.sizing.results import LatencyTarget, Limit, MemorySplit, Miss, ReplicasSetBy, Verdict
 from planner.sizing.runtime import Runtime
 from planner.sizing.serving import (
     REPLICAS_MAXIMUM,
@@ -31,8 +31,7 @@ CONTEXT_MEASURED_TOKENS = 34_832
 """The longest context among the measurements that the speed constants are held against."""
 JUST_FITS_FRACTION = 0.1
 """Less KV room than this share of the usable memory is worth a word."""
-RELAXED = 1.25
-"""Where a target cannot be met, replicas are counted for 1.25 × the best the machine can do."""
+LATENCY_TARGETS: tuple[LatencyTarget, LatencyTarget] = ("ttft_s", "tpot_s")
 LIGHT_RATE_PER_S = 1e-6
 ONE_IN_A_THOUSAND = 1e-3
 """Bisection ends this near to a target; that is not a miss."""
@@ -68,6 +67,11 @@ class Placement:
     @property
     def point(self) -> ServingPoint:
         return self.option.point
+
+    @property
+    def held(self) -> float:
+        """Requests that hold their cache in one replica at peak: those that decode and those whose prompt is read."""
+        return max(1.0, min(self.peak.requests_in_flight, self.point.batch_cap))
 
     @property
     def layout(self) -> Layout:
@@ -121,6 +125,8 @@ class _Trial:
     options: list[Option]
     chosen: int = 0
     replicas: int | None = None
+    unreachable: dict[LatencyTarget, float] = field(default_factory=dict)
+    """Targets that no number of replicas meets, with what one request alone on a replica gets."""
 
     @property
     def option(self) -> Option:
@@ -240,19 +246,24 @@ def _settle_serving(
             typical=at_typical,
             peak=at_peak,
             full=at_full,
-            misses=_misses(ttft, tpot, at_peak),
+            misses=_misses(ttft, tpot, at_peak, trial.unreachable),
             warnings=_warnings(workload, trial),
         )
         yield trial.number, placement
 
 
-def _misses(ttft: float | None, tpot: float | None, peak: OperatingPoint) -> tuple[Miss, ...]:
-    found = []
-    if ttft is not None and _missed(ttft, peak.ttft_s, peak):
-        found.append(Miss(target="ttft_s", asked=ttft, got=peak.ttft_s.value if peak.ttft_s else None))
-    if tpot is not None and _missed(tpot, peak.tpot_s, peak):
-        found.append(Miss(target="tpot_s", asked=tpot, got=peak.tpot_s.value if peak.tpot_s else None))
-    return tuple(found)
+def _misses(
+    ttft: float | None, tpot: float | None, peak: OperatingPoint, unreachable: Mapping[LatencyTarget, float]
+) -> tuple[Miss, ...]:
+    asked_and_got: tuple[tuple[LatencyTarget, float | None, Estimate | None], ...] = (
+        ("ttft_s", ttft, peak.ttft_s),
+        ("tpot_s", tpot, peak.tpot_s),
+    )
+    return tuple(
+        Miss(target=target, asked=asked, got=got.value if got else None, best=unreachable.get(target))
+        for target, asked, got in asked_and_got
+        if asked is not None and _missed(asked, got, peak)
+    )
 
 
 def _missed(asked: float, got: Estimate | None, point: OperatingPoint) -> bool:
@@ -268,26 +279,31 @@ def _relax(
     targets: tuple[float | None, float | None],
     constants: Constants,
 ) -> None:
-    """Replicas where no number of them meets the targets: as near as the machine's lightest load allows."""
-    ttft, tpot = targets
+    """Replicas where no number of them meets every target: as many as hold the load within those that can be met.
+
+    A target that the machine's lightest load misses sells no replicas: more of them would not bring it nearer than
+    that load does.
+    """
     lightest = LIGHT_RATE_PER_S if loads.kind == "rate" else 1.0
     light = _operate([(trial.options[0], loads.kind, lightest) for trial in trials], constants)
+    kept = []
+    for trial, point in zip(trials, light, strict=True):
+        trial.chosen = 0
+        best = (point.ttft_s, point.tpot_s)
+        for target, asked, got in zip(LATENCY_TARGETS, targets, best, strict=True):
+            if asked is not None and got is not None and got.value > asked:
+                trial.unreachable[target] = got.value
+        kept.append(
+            tuple(
+                None if target in trial.unreachable else asked
+                for target, asked in zip(LATENCY_TARGETS, targets, strict=True)
+            )
+        )
     counts = _count_replicas(
-        workload,
-        [trial.options[0] for trial in trials],
-        loads,
-        [(_relaxed(ttft, point.ttft_s), _relaxed(tpot, point.tpot_s)) for point in light],
-        constants,
+        workload, [trial.options[0] for trial in trials], loads, [(a, b) for a, b in kept], constants
     )
     for trial, count in zip(trials, counts, strict=True):
-        trial.chosen = 0
         trial.replicas = count
-
-
-def _relaxed(asked: float | None, best: Estimate | None) -> float | None:
-    if asked is None or best is None:
-        return None
-    return max(asked, RELAXED * best.value)
 
 
 def _target(value: float | str) -> float | None:

@@ -270,12 +270,17 @@ class PerMillionTokens(Frozen):
     at_full_use: Money | None = None
 
 
+LatencyTarget = Literal["ttft_s", "tpot_s"]
+
+
 class Miss(Frozen):
     """A target that is missed: by how much."""
 
     target: Literal["ttft_s", "tpot_s", "throughput", "deadline_hours", "budget_per_month"]
     asked: float
     got: float | None
+    best: float | None = None
+    """What one request alone on a replica gets, where that misses it, too: more replicas do not help."""
 
 
 FitTarget = Literal["ttft_s", "tpot_s", "headroom_fraction"]

@@ -23,6 +23,7 @@ __all__ = [
 REPLICAS_MAXIMUM = 10_000
 WORTH_MORE = 0.1
 """Twice the sequences must serve at least a tenth more, or the batch's end is not what limits."""
+ROUNDING = 1e-9
 ALONE = 1.5
 """Below this mean batch a request is taken to run alone: its range is the narrower one of single streams."""
 
@@ -192,6 +193,8 @@ def replicas_for(
 
     A load is requests in flight or requests per second, as the point's ``load`` says; ``load_value`` of the
     points is ignored. One replica's most is found as a root over its batch, replicas = ceil(load ÷ most).
+    Of requests in flight a replica bears no more than have room in it at once: one whose prompt is being read holds
+    its cache as one that decodes does.
     """
     if not points:
         return []
@@ -206,7 +209,8 @@ def replicas_for(
     never = strain(steady.least_log) > 0.0
     best = np.exp(rising_root(strain, steady.least_log, np.log(steady.top)))
     state = steady.at(best)
-    most_load = np.where(steady.by_rate, state.request_rate_per_s * 0.999, state.in_flight)
+    together = np.minimum(state.in_flight, np.maximum(np.floor(steady.most + ROUNDING), 1.0))
+    most_load = np.where(steady.by_rate, state.request_rate_per_s * 0.999, together)
     wanted = np.asarray(loads, dtype=np.float64)
     count = np.maximum(np.ceil(wanted / np.maximum(most_load, 1e-30) - 1e-9), minimum)
     possible = ~never & (steady.room >= 1.0) & (count <= REPLICAS_MAXIMUM)
