@@ -44,6 +44,7 @@ class Refused(ModelError):
         self.code = cause.code
         self.config = config
         self.reading = reading
+        self.faults = getattr(cause, "faults", ())
         super().__init__(str(cause), **cause.params)
 
 

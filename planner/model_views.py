@@ -139,7 +139,7 @@ class _Import:
     def _text(self) -> HttpResponse:
         text = self.request.POST.get("config_text", "")
         if not text.strip():
-            return self._refused("text_error", _("Paste the text of a config.json."))
+            return self._refused("text_error", [_("Paste the text of a config.json.")])
         try:
             return self._keep(model_import.from_text(text))
         except ModelError as refused:
@@ -148,7 +148,7 @@ class _Import:
     def _file(self) -> HttpResponse:
         upload = uploads.given(self.request, model_import.FILE_FIELD)
         if upload is None:
-            return self._refused("file_error", _("Choose a file."))
+            return self._refused("file_error", [_("Choose a file.")])
         try:
             return self._keep(model_import.from_file(upload))
         except ModelError as refused:
@@ -163,6 +163,16 @@ class _Import:
             self.numbers_form.add_error(None, _message(refused))
             return self._refused()
 
+    def _as_before(self) -> dict[str, Any]:
+        """The model that was brought in before: a refused attempt takes nothing away that was understood."""
+        if self.form.pasted is None:
+            return {}
+        try:
+            reference = _reference(self.form, self.at)
+            return {"found": _understood(reference), "is_sized": _is_sized(reference), "is_before": True}
+        except ModelError:
+            return {}
+
     def _keep(self, imported: model_import.Imported) -> HttpResponse:
         kept = config_files.keep(imported.config, self.at)
         return self._see_other(config=kept.digest, model=None, revision=None, **imported.changes)
@@ -171,7 +181,7 @@ class _Import:
         query = self.form.query_string(without=VIEW_FIELDS, **changes)
         address = f"{reverse('planner:model')}?{query}"
         if len(address) > ADDRESS_BYTES_MAXIMUM:
-            return self._refused("way_error", _("The workload around this model is too much for one link."))
+            return self._refused("way_error", [_("The workload around this model is too much for one link.")])
         response = HttpResponseRedirect(address)
         response.status_code = 303
         return response
@@ -196,14 +206,15 @@ class _Import:
                 self.numbers_form = NumbersForm(initial=initial)
                 more["numbers_from_header"] = True
                 more["is_part"] = header.shapes.get("layers_seen") != header.shapes.get("num_hidden_layers")
-        return self._refused(field, _message(refused), **more)
+        return self._refused(field, refusals.model_refusals(refused), **more)
 
-    def _refused(self, field: str = "", message: str = "", **more: Any) -> HttpResponse:
+    def _refused(self, field: str = "", messages: list[str] | None = None, **more: Any) -> HttpResponse:
         context = {
             "hub_form": self.hub_form,
             "numbers_form": self.numbers_form,
             "config_text": self.request.POST.get("config_text", "")[:TEXT_MAXIMUM],
-            **({field: message} if field else {}),
+            **({field: messages} if field else {}),
+            **({} if "found" in more else self._as_before()),
             **more,
         }
         return _page(self.request, self.form, context, status=UNPROCESSABLE)

@@ -8,6 +8,8 @@ from typing import Any
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from planner.sizing.architecture import ModelError
+
 Text = str | Promise
 
 REFUSALS: dict[str, Text] = {
@@ -36,6 +38,14 @@ REFUSALS: dict[str, Text] = {
     "config_duplicate_key": _("This config.json has the key “%(key)s” twice."),
     "config_wrong_type": _("“%(key)s” in this config.json has a value of the wrong kind."),
     "config_out_of_range": _("“%(key)s” in this config.json must be from %(low)s to %(high)s."),
+    "config_too_short": _("“%(key)s” in this config.json must name each of the %(count)s layers."),
+    "config_too_many_parameters": _(
+        "The numbers of this config.json make more than %(billions_maximum)s billion parameters."
+    ),
+    "config_heads_not_shared": _(
+        "“num_attention_heads” (%(heads)s) in this config.json must be a multiple of “num_key_value_heads” "
+        "(%(kv_heads)s)."
+    ),
     "hub_off": _("Reading models from the hub is switched off here. Paste the model's config.json."),
     "hub_unreachable": _(
         "The model hub gave no answer in time, so “%(name)s” is not known. Paste its config.json, or try again in "
@@ -77,6 +87,12 @@ def unknown_version(params: Mapping[str, Any]) -> str:
     ) % {"version": params.get("version") or "", "known": ", ".join(list(params.get("known", ()))[-3:])}
 
 
+def model_refusals(refused: ModelError) -> list[str]:
+    """All that is wrong with a model that was given, a sentence each."""
+    faults = getattr(refused, "faults", ()) or (refused,)
+    return [model_refusal(fault.code, fault.params, str(fault)) for fault in faults]
+
+
 def model_refusal(code: str, params: Mapping[str, Any], fallback: str) -> str:
     """Why a model cannot be sized."""
     if code == "unknown_model":
@@ -102,7 +118,7 @@ def model_refusal(code: str, params: Mapping[str, Any], fallback: str) -> str:
         "model": "",
         "value": "",
         "version": "",
-    } | dict(params)
+    } | {name: f"{value:,}" if isinstance(value, int) else value for name, value in params.items()}
     if code == "config_out_of_range" and not {"low", "high"} <= set(params):
         return fallback
     if code == "unsupported_architecture" and not params.get("kind"):

@@ -129,19 +129,19 @@ def _to_canonical(request: HttpRequest, form: WorkbenchForm, at: datetime) -> Ht
         given = _given_config(request, text)
         kept = config_files.keep(model_import.from_text(given).config, at) if given.strip() else None
     except ModelError as refused:
-        return _refused(request, form, at, text, model_message(refused))
+        return _refused(request, form, at, text, refusals.model_refusals(refused))
     if kept is not None:
         query = form.query_string(config=kept.digest, model=None, revision=None, without=("page",))
     elif form.is_valid():
         query = form.query_string(without=("page",))
     else:
-        return _refused(request, form, at, "", "")
+        return _refused(request, form, at, "", [])
     if len(_address(query)) > ADDRESS_BYTES_MAXIMUM:
         form.full_clean()
         form.add_error(
             None, _("This is too much for one link: name fewer providers, regions or accelerators.")
         )
-        return _refused(request, form, at, text, "")
+        return _refused(request, form, at, text, [])
     return _see_other(query)
 
 
@@ -166,11 +166,11 @@ def _see_other(query: str) -> HttpResponse:
 
 
 def _refused(
-    request: HttpRequest, form: WorkbenchForm, at: datetime, text: str, message: str
+    request: HttpRequest, form: WorkbenchForm, at: datetime, text: str, messages: list[str]
 ) -> HttpResponse:
     form.is_valid()
-    context = _context(form, None, at) | {"config_text": text[:TEXT_MAXIMUM], "config_error": message}
-    context["refused_count"] = len(form.errors) + bool(message)
+    context = _context(form, None, at) | {"config_text": text[:TEXT_MAXIMUM], "config_errors": messages}
+    context["refused_count"] = len(form.errors) + bool(messages)
     return render(request, "planner/workbench.html", context, status=UNPROCESSABLE)
 
 

@@ -23,6 +23,7 @@ from planner.sizing.architecture import (
     Moe,
     parameter_count,
 )
+from planner.sizing.config_faults import complete
 from planner.sizing.config_hybrids import LAYERS, nemotron_kinds
 from planner.sizing.config_keys import Watched, left_aside
 from planner.sizing.config_parts import draft_parameters, read_parts, towers_beside
@@ -97,11 +98,21 @@ def understand(
     """
     config = parse(document) if isinstance(document, str | bytes) else dict(document)
     check_shape(config, FILE_KEYS_MAXIMUM)
-    return _told(_Reader(config, name, source))
+    return _told(_Reader(config, name, source), config)
 
 
-def _told(reader: _Reader) -> Reading:
-    architecture = reader.architecture()
+def _told(reader: _Reader, config: dict[str, Any]) -> Reading:
+    try:
+        architecture = reader.architecture()
+    except UnsupportedArchitecture:
+        raise
+    except ConfigError as first:
+        raise complete(
+            first,
+            config,
+            next((key for key in TEXT_KEYS if key in config), None),
+            lambda mended: _Reader(mended, reader.name, reader.source).architecture(),
+        ) from None
     assumed = tuple(Assumed(key=key, value=value) for key, value in reader.assumed.items())
     aside = reader.unread + left_aside(*reader.levels())
     architecture = architecture.model_copy(update={"assumed": assumed, "left_aside": aside})
@@ -120,7 +131,7 @@ def read(
     reader = _Reader(config, name, source)
     if reader.family.not_sized is not None:
         raise UnsupportedArchitecture(reader.family_name, reader.family.not_sized)
-    return _told(reader).architecture
+    return _told(reader, config).architecture
 
 
 class _Reader:
@@ -206,8 +217,7 @@ class _Reader:
         if found is None:
             return None
         if not isinstance(found, list) or len(found) < count:
-            raise ConfigError("config_out_of_range", f"{key} must name {count} layers", key=key, low=count,
-                              high=count)  # fmt: skip
+            raise ConfigError("config_too_short", f"{key} must name {count} layers", key=key, count=count)
         return found
 
     def within(self, key: str) -> _Reader:
@@ -278,10 +288,11 @@ class _Reader:
             source=self.source,
         )
         if parameter_count(arch) > PARAMETERS_MAXIMUM:
-            raise ConfigError("config_out_of_range",
+            raise ConfigError(
+                "config_too_many_parameters",
                 f"the model would have more than {PARAMETERS_MAXIMUM} parameters",
-                              key="num_hidden_layers", low=LIMITS["layers"][0],
-                              high=LIMITS["layers"][1])  # fmt: skip
+                billions_maximum=PARAMETERS_MAXIMUM // 10**9,
+            )
         return arch
 
     def _layer_count(self, default: int | None) -> int:
@@ -304,9 +315,12 @@ class _Reader:
         size = self.number("window", "sliding_window", "sliding_window_size")
         if isinstance(types, list) and types:
             if len(types) < count:
-                raise ConfigError("config_out_of_range", f"layer_types must name {count} layers",
+                raise ConfigError(
+                    "config_too_short",
+                    f"layer_types must name {count} layers",
                     key="layer_types",
-                                  low=count, high=count)  # fmt: skip
+                    count=count,
+                )
             kind = types[index]
             if not isinstance(kind, str):
                 raise ConfigError(
@@ -366,9 +380,13 @@ class _Reader:
             head_dim = self.number("head_dim", "swa_head_dim", default=head_dim)
             value_dim = self.optional("head_dim", "swa_v_head_dim") or value_dim
         if kv_heads > heads or heads % kv_heads:
-            raise ConfigError("config_out_of_range",
-                f"num_key_value_heads must divide the {heads} attention heads",
-                              key="num_key_value_heads", low=1, high=heads)  # fmt: skip
+            raise ConfigError(
+                "config_heads_not_shared",
+                f"{heads} attention heads are no multiple of num_key_value_heads, {kv_heads}",
+                key="num_key_value_heads",
+                heads=heads,
+                kv_heads=kv_heads,
+            )
         both = self.config.get("attention_bias")
         plain_bias = family.qkv_bias
         if both is None:

@@ -24,6 +24,9 @@ class ConfigError(ModelError):
     """What is wrong with a config: ``code`` and ``params`` (``key``, ``low``, ``high`` where a range was
     left)."""
 
+    faults: tuple[ConfigError, ...] = ()
+    """All that is wrong, this first, where it is more than one thing."""
+
     def __init__(self, code: str, message: str, **params: object) -> None:
         self.code = code
         super().__init__(message, **params)

@@ -95,3 +95,18 @@ def test_the_page_has_no_barriers_and_does_not_overflow(
     expect(page.get_by_role("heading", name="Understood of our-model")).to_be_visible()
     assert look_for_barriers(page) == []
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+
+
+def test_a_chosen_file_is_read_once_and_no_button_reads_nothing(
+    page: Page, catalog: list[Offer], tmp_path: Path
+) -> None:
+    page.goto("/workbench/model/")
+    expect(page.get_by_role("button", name="Read this file")).to_be_hidden()
+    page.get_by_label("or a GGUF or safetensors file").set_input_files(
+        checkpoint(tmp_path / "m.gguf", gguf())
+    )
+    expect(page.get_by_role("heading", name="Understood of Small-Llama")).to_be_visible()
+    page.get_by_label("Contents of the model's config.json").fill("{")
+    page.get_by_role("button", name="Read this config.json").click()
+    expect(page.locator("#err-config_text")).not_to_be_empty()
+    expect(page.get_by_role("heading", name="Understood of Small-Llama")).to_be_visible()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
@@ -401,6 +402,37 @@ def test_a_post_without_a_file_is_refused_with_a_message(client: Client) -> None
     response = client.post(PAGE, {"state": "users=9"})
     assert response.status_code == 422
     assert "Choose a file." in response.content.decode()
+
+
+def test_a_refused_attempt_leaves_what_was_understood_before(client: Client) -> None:
+    address = client.post(
+        PAGE, {"state": "", "config_text": json.dumps(LLAMA_8B | {"_name_or_path": "ours"})}
+    )["Location"]
+    state = address.partition("?")[2]
+    for attempt in ({}, {"config_text": "{"}, {"layers": "x"}):
+        response = client.post(PAGE, {"state": state, **attempt})
+        page = response.content.decode()
+        assert response.status_code == 422
+        assert "Understood of ours" in page
+        assert "This is the model from before." in page
+        assert f"/workbench/?{state}" in page
+
+
+def test_every_fault_of_a_config_stands_at_its_name(client: Client) -> None:
+    config = LLAMA_8B | {"num_attention_heads": 15, "num_key_value_heads": 4}
+    del config["vocab_size"]
+    page = client.post(PAGE, {"state": "", "config_text": json.dumps(config)}).content.decode()
+    told = html.unescape(page.partition('id="err-config_text">')[2].partition("</ul>")[0])
+    assert told.count("<li>") == 2
+    assert (
+        "“num_attention_heads” (15) in this config.json must be a multiple of “num_key_value_heads” (4)."
+        in told
+    )
+    assert "“vocab_size” is missing in this config.json." in told
+    answer = client.post("/workbench/", {"config_text": json.dumps(config), "paste": "1"}).content.decode()
+    assert html.unescape(answer).count("“vocab_size” is missing") == 2, (
+        "at its field and in the answer's place"
+    )
 
 
 def test_only_what_shapes_the_model_decides_what_it_is_sized_as() -> None:

@@ -177,6 +177,44 @@ def test_more_kv_heads_than_heads_are_refused() -> None:
     assert refused({**LLAMA, "num_key_value_heads": 5}).params["key"] == "num_key_value_heads"
 
 
+def test_heads_that_cannot_be_shared_are_told_with_both_numbers() -> None:
+    problem = refused({**LLAMA, "num_attention_heads": 15, "num_key_value_heads": 4})
+    assert (problem.code, problem.params["heads"], problem.params["kv_heads"]) == (
+        "config_heads_not_shared",
+        15,
+        4,
+    )
+    assert problem.faults == ()
+
+
+def told(problem: ConfigError) -> set[tuple[str, object]]:
+    return {(fault.code, fault.params.get("key")) for fault in problem.faults}
+
+
+def test_every_fault_is_told_at_once() -> None:
+    config: dict[str, Any] = {
+        **LLAMA, "num_attention_heads": 15, "num_key_value_heads": 4, "tie_word_embeddings": "yes",
+        "intermediate_size": 10**9,
+    }  # fmt: skip
+    del config["vocab_size"]
+    problem = refused(config)
+    assert told(problem) == {
+        ("config_heads_not_shared", "num_key_value_heads"), ("config_out_of_range", "intermediate_size"),
+        ("config_missing_key", "vocab_size"), ("config_wrong_type", "tie_word_embeddings"),
+    }  # fmt: skip
+    assert problem.code == problem.faults[0].code
+    nested = {"model_type": "gemma3", "text_config": {**config, "model_type": "gemma3_text"}}
+    assert told(refused(nested)) >= told(problem) - {("config_wrong_type", "tie_word_embeddings")}
+
+
+def test_what_hangs_on_a_missing_number_is_not_called_a_fault() -> None:
+    config = {**LLAMA, "num_key_value_heads": 5}
+    del config["num_attention_heads"], config["hidden_size"]
+    assert told(refused(config)) == {
+        ("config_missing_key", "hidden_size"), ("config_missing_key", "num_attention_heads")
+    }  # fmt: skip
+
+
 def test_more_experts_for_a_token_than_there_are_is_refused() -> None:
     config = {**LLAMA, "model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 9}
     assert refused(config).params["key"] == "num_experts_per_tok"
@@ -185,7 +223,7 @@ def test_more_experts_for_a_token_than_there_are_is_refused() -> None:
 
 def test_a_model_of_a_billion_gigabytes_is_refused_though_each_number_passes() -> None:
     huge = {**LLAMA, "hidden_size": 200_000, "num_hidden_layers": 2000, "intermediate_size": 2_000_000}
-    assert refused(huge).code == "config_out_of_range"
+    assert refused(huge).code == "config_too_many_parameters"
 
 
 @pytest.mark.parametrize(
