@@ -19,6 +19,7 @@ from planner.sizing.training.constants import MEMORY, regime
 from planner.sizing.training.fabric import Fabric, fabric
 from planner.sizing.training.flops import counted_attention
 from planner.sizing.training.job import (
+    DOCUMENT_TOKENS,
     Job,
     Measure,
     Method,
@@ -49,7 +50,7 @@ DEFAULT_TARGETS: dict[Software, Targets] = {
 DEFAULT_SEQUENCE = 2048
 SHORTER_FRACTION = 0.5
 """Mean length over a cap that not every sample reaches, where nothing is said."""
-SAMPLE_TOKENS, SAMPLE_LONGEST = 1000, 2048
+SAMPLE_TOKENS, SAMPLE_LONGEST = DOCUMENT_TOKENS, 2048
 """Mean and longest of instruction samples, where nothing is said of them."""
 EMBEDDED_LAYERS = 2
 """LISA keeps embeddings, head and so many layers trained."""
@@ -73,7 +74,7 @@ class TrainingCase:
     mfu_peak: float
     tokens_total: float
     step_tokens: float
-    """Tokens of one step over all GPUs, as a rate counts them."""
+    """Tokens of one step over all GPUs, as a rate counts them: with padding."""
 
 
 def case(inputs: Mapping[str, str]) -> TrainingCase:
@@ -109,7 +110,7 @@ def case(inputs: Mapping[str, str]) -> TrainingCase:
     return TrainingCase(
         job=job, device=device, links=links, metric=metric, measure=measure, gpu_count=count,
         regime=_regime(job, metric), mfu_flops=flops, mfu_peak=top, tokens_total=tokens,
-        step_tokens=_step_samples(inputs, job, count) * job.sample_tokens,
+        step_tokens=_step_samples(inputs, job, count) * job.computed_tokens,
     )  # fmt: skip
 
 
@@ -267,11 +268,12 @@ def _job(
         state=_state(inputs, arch, software, method, precision), frozen_format=frozen,
         experts_quantised=not moe_reached, precision=precision, sequence=sequence,
         longest_sequence=longest, mean_sequence=mean, packed=packed,
+        document_tokens=_document_tokens(inputs, more, packed),
         even_lengths=not inputs.get("packed") and not more.get("data_mean_tokens"),
         micro_batch=micro, accumulation=accumulation,
         recompute=_recompute(inputs.get("activation_checkpointing", ""), software, method, metric),
         flash_attention=_flash(inputs, device), chunked_loss=inputs.get("chunked_loss") == "1",
-        compiled=more.get("compile") == "1" or more.get("kernels") in ("liger", "unsloth"),
+        compiled=_compiled(inputs, more),
         rank=rank, targets=TARGETS.get(more.get("lora_targets", ""), DEFAULT_TARGETS[software]),
         trainable_parameters=int(trainable) if trainable else None,
         weight_decomposed=more.get("adapter") == "dora", step_in_backward=more.get("optimizer_in_backward") == "1",
@@ -280,6 +282,28 @@ def _job(
         expert_loop=more.get("expert_loop") == "1", split=split,
         logits_gathered=inputs.get("framework", "").lower().startswith(GATHERED_LOGITS),
     )  # fmt: skip
+
+
+WRITTEN_FUSED = ("llm.c", "nanogpt")
+"""llm.c's kernels are written by hand, several operations in each; nanoGPT compiles unless told not to (train.py)."""
+
+
+WITHIN_SAMPLES = ("ms-swift", "axolotl", "trl", "torchtune", "unsloth")
+"""Software that keeps attention within each of the samples it packs (position ids that start anew, block masks);
+XTuner's and NeMo's see the whole sequence unless told otherwise."""
+
+
+def _compiled(inputs: Mapping[str, str], more: Mapping[str, str]) -> bool:
+    if more.get("compile") == "1" or more.get("kernels") in ("liger", "unsloth"):
+        return True
+    return more.get("compile") != "0" and inputs.get("framework", "").lower().startswith(WRITTEN_FUSED)
+
+
+def _document_tokens(inputs: Mapping[str, str], more: Mapping[str, str], packed: bool) -> float | None:
+    within = inputs.get("framework", "").lower().startswith(WITHIN_SAMPLES)
+    if not packed or inputs.get("method") == "pretrain" or not within:
+        return None
+    return number(more.get("data_mean_tokens")) or float(DOCUMENT_TOKENS)
 
 
 OWN_ATTENTION = ("chatglm2", "chatglm3", "baichuan2-13b")

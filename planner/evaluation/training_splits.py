@@ -11,6 +11,8 @@ from planner.sizing.training.job import Software, Split
 GPUS_PER_NODE = 8
 PRETRAINING_BATCH_TOKENS = 4e6
 """A usual batch of pre-training, where none is stated."""
+PRETRAINING_MICRO_TOKENS = 8192
+"""Tokens that keep a GPU busy in one micro-batch of pre-training, where neither batch nor micro-batch is stated."""
 PIPELINE_MICRO_BATCHES = 4
 """Micro-batches a stage of a pipeline has to work on, where a row says neither batch nor accumulation."""
 STATE_FRACTION = 0.7
@@ -47,6 +49,8 @@ def split_of(
     micro = int(number(inputs.get("micro_batch")) or 1)
     stated_accumulation = number(inputs.get("grad_accum"))
     batch = number(inputs.get("global_batch"))
+    if inputs.get("method") == "pretrain" and not inputs.get("micro_batch") and not batch:
+        micro = max(1, PRETRAINING_MICRO_TOKENS // sequence)
     serial = more.get("device_map") == "naive"
     if serial:
         tp, pp, cp = 1, count, 1

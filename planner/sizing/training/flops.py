@@ -78,7 +78,7 @@ def executed(job: Job) -> Flops:
             routed += group.count * group.mlp.experts_per_token * group.mlp.expert_parameters(job.arch.hidden)
     again = 1.0 if job.recompute == "full" else 0.0
     passes = (3.0 if job.method == "full" else 2.0) + again
-    attention = attention_forward(wide, job.sample_tokens if not job.packed else float(job.sequence))
+    attention = attention_forward(wide, job.attended_tokens)
     attention *= 1.0 + ATTENTION_BACKWARD + (again if job.flash_attention else 0.0)
     return Flops(
         linear=FORWARD_FLOPS * (active - routed) * passes,

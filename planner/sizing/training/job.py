@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import exp
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -27,6 +28,9 @@ Optimizer = Literal[
 ]  # fmt: skip
 Recompute = Literal["none", "selective", "full"]
 Targets = Literal["all_linear", "attention", "q_v", "all_linear_head"]
+DOCUMENT_TOKENS = 1000
+"""Mean tokens of instruction samples, where nothing is said of them."""
+PADDING_TERMS = 64
 Measure = Literal["allocated", "reserved", "device"]
 """What the figure counts: tensors in use, what the caching allocator holds, or the whole process on the card."""
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -82,6 +86,9 @@ class Job(Frozen):
     mean_sequence: float | None = None
     """Tokens of a sample on average, where samples are shorter than ``sequence`` and not packed."""
     packed: bool = True
+    document_tokens: float | None = None
+    """Mean tokens of the samples that are packed into a sequence, where attention stays within each; None: it sees the
+    whole sequence."""
     even_lengths: bool = False
     """Samples are not packed, but batches come in few lengths, so that the allocator finds its blocks again."""
     micro_batch: Count = 1
@@ -125,6 +132,28 @@ class Job(Frozen):
     def step_samples(self) -> int:
         """The effective batch: samples of all ranks in one step of the optimizer."""
         return self.micro_batch * self.accumulation * self.split.dp
+
+    @property
+    def computed_tokens(self) -> float:
+        """Tokens of one sample that are computed, padding to the longest of its micro-batch included.
+
+        Lengths are taken as exponential, cut at the longest: mean × Σ uᵏ⁻¹ ÷ k for k up to the micro-batch, with
+        u = 1 − e^(−longest ÷ mean).
+        """
+        if self.packed:
+            return float(self.sequence)
+        longest, mean = float(self.longest_sequence or self.sequence), self.sample_tokens
+        short = 1 - exp(-longest / mean)
+        terms = min(self.micro_batch, PADDING_TERMS)
+        padded = mean * sum(short ** (k - 1) / k for k in range(1, terms + 1))
+        return max(mean, min(longest, padded))
+
+    @property
+    def attended_tokens(self) -> float:
+        """Tokens of the stretch that attention sees: a packed sample's own where it stays within it."""
+        if self.packed:
+            return min(float(self.sequence), self.document_tokens or float(self.sequence))
+        return self.computed_tokens
 
     @property
     def sample_tokens(self) -> float:

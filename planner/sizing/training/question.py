@@ -84,6 +84,7 @@ class Question:
             sequence=lengths.maximum,
             mean_sequence=mean,
             packed=lengths.packed,
+            document_tokens=float(lengths.mean) if lengths.packed and lengths.mean else None,
             frozen_format=frozen,
             rank=0 if method == "full" else adapter.rank,
             targets=adapter.targets,

@@ -17,9 +17,9 @@ from planner.sizing.devices import Device, Rate
 from planner.sizing.training.counting import adapter_values, parameters, widths
 from planner.sizing.training.fabric import Fabric, data_rate, exchanged, reached, ring
 from planner.sizing.training.flops import executed
-from planner.sizing.training.job import Job
+from planner.sizing.training.job import FrozenFormat, Job
 from planner.sizing.training.memory import HALF_BYTES, HIDDEN_VALUES
-from planner.sizing.training.states import FROZEN_BYTES, states
+from planner.sizing.training.states import BYTES, FROZEN_BYTES, ON_HOST, moment_bytes, states
 
 Array = NDArray[np.float64]
 Numbers = float | Array
@@ -33,13 +33,20 @@ REACHED_MAXIMUM = 0.95
 BALANCE = 150.0
 """FLOP a byte, of the A100 at 16 bits: products reach a smaller share of the peak on devices that compute more for
 each byte they read."""
-MOE_KERNELS, LOOPED_EXPERTS = 4.0, 1.0
+MOE_KERNELS, LOOPED_EXPERTS = 8.0, 1.0
 """Kernels of a layer with experts over those of a dense one: routing, permuting, grouped products; and experts that
 take as long to launch as one dense layer, where they are looped over."""
 ADAPTER_KERNELS = 1.7
 """Two more products and a sum beside each adapted one."""
 PARTITIONED_KERNELS = 2.0
 """DeepSpeed gathers and frees each parameter in hooks of Python."""
+
+
+UNPACKED_BYTES: dict[FrozenFormat, float] = {"int4_gptq": 12.0, "int8_gptq": 12.0}
+"""Written and read for one element where PyTorch's own operations widen it: shift, mask, zero point, scale (AutoGPTQ's
+path for training). Others widen in one kernel, two bytes."""
+PAGED_ROOM_FRACTION = 0.8
+"""Of a card that paged moments may take beside weights and gradients, before activations push them out."""
 
 
 class NoRate(ValueError):
@@ -62,6 +69,29 @@ def peak_flops(device: Device, precision: str) -> tuple[float, Rate]:
         if rate in device.dense_rates:
             return device.dense_rates[rate], rate
     raise NoRate(device.name)
+
+
+SUSTAINED: dict[str, dict[Rate, float]] = {
+    "MI300X": {"bf16": 708 / 1307, "fp16": 654 / 1307, "fp8": 1273 / 2615},
+    "MI325X": {"bf16": 831 / 1307, "fp16": 787 / 1307, "fp8": 1408 / 2615},
+}
+"""Largest share of the peak that a product keeps up at these cards' power, as AMD measured it (ROCm blogs, "Measuring
+Max-Achievable FLOPs", February 2025, and "Typical Attained FLOPs", October 2026)."""
+USUALLY_SUSTAINED = 0.8
+"""The same of other cards, which the fitted fraction already holds."""
+
+
+def sustained_fraction(device: Device, rate: Rate) -> float:
+    """What this card's power leaves of its peak, over what it leaves others; 1 where nobody measured it."""
+    measured = SUSTAINED.get(device.name.split("-")[0], {}).get(rate)
+    return 1.0 if measured is None else min(1.0, measured / USUALLY_SUSTAINED)
+
+
+def reduced_bytes(job: Job) -> float:
+    """Bytes of a trained parameter that pass between data-parallel ranks in a step: its gradient twice where all is
+    reduced everywhere, once and the new 16-bit weight where the optimizer is split (ZeRO-1 and 2)."""
+    gradient = BYTES[job.state].gradients
+    return float(2 * gradient if job.split.zero_stage == 0 else gradient + HALF_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +153,15 @@ def work(job: Job, device: Device, links: Fabric) -> Work:
     Raises ``NoRate`` where the device's matrix rate is not known.
     """
     split = job.split
-    peak, _ = peak_flops(device, job.precision)
-    half, _ = peak_flops(device, "bf16" if job.precision != "fp16" else "fp16")
+    peak, rate = peak_flops(device, job.precision)
+    half, half_rate = peak_flops(device, "bf16" if job.precision != "fp16" else "fp16")
+    peak, half = peak * sustained_fraction(device, rate), half * sustained_fraction(device, half_rate)
     flops = executed(job)
     wide = widths(job.arch)
     held = parameters(job)
     kept = states(job, held)
     ranks = split.tp * split.pp
-    filled = 1.0 if job.packed else min(1.0, job.sample_tokens / job.sequence)
+    filled = min(1.0, job.computed_tokens / job.sequence)
     tokens = job.micro_tokens * filled
     layers = wide.layers / split.pp
     moe = next((group.mlp for group in job.arch.layers if isinstance(group.mlp, Moe)), None)
@@ -147,8 +178,9 @@ def work(job: Job, device: Device, links: Fabric) -> Work:
         adapted = HALF_BYTES * tokens / split.pp / split.tp * adapter_values(job.arch, job.targets)
     scores = 0.0
     if not job.flash_attention:
-        seen = job.sample_tokens if not job.packed else job.sequence
-        scores = tokens * seen * wide.heads / split.tp / split.pp
+        scores = (
+            tokens * (job.sequence if job.packed else job.computed_tokens) * wide.heads / split.tp / split.pp
+        )
     # Tensor parallel: two reductions of the hidden state forward, two backward, two more when computed again.
     again = 1.0 if job.recompute == "full" else 0.0
     hidden_bytes = HALF_BYTES * tokens * wide.hidden
@@ -172,24 +204,30 @@ def work(job: Job, device: Device, links: Fabric) -> Work:
     )
     context_s = context / reached(links, split.cp, split.tp)
     shared = held.dense + held.experts
-    rate = data_rate(links, split)
+    between = data_rate(links, split)
     gather_s = reduce_s = 0.0
     if split.shard_count > 1:
         trained = shared if job.method == "full" else held.adapters
         if split.zero_stage == 3:
             resident = shared if job.method == "full" else kept.frozen * split.shard_count / HALF_BYTES
             gather = HALF_BYTES * ring(resident, split.shard_count) * 2
-            gather_s = (gather + HALF_BYTES * ring(trained, split.shard_count)) / rate
+            gather_s = (gather + HALF_BYTES * ring(trained, split.shard_count)) / between
         else:
-            reduce_s = ring(trained, split.shard_count) * (4 + HALF_BYTES) / rate
+            reduce_s = ring(trained, split.shard_count) * reduced_bytes(job) / between
     dequantised = 0.0
     if job.method == "qlora":
         matrices = (held.dense - held.embedding - held.vectors) + held.experts
-        dequantised = matrices * (FROZEN_BYTES[job.frozen_format] + HALF_BYTES) * flops.passes
+        widened = UNPACKED_BYTES.get(job.frozen_format, HALF_BYTES)
+        dequantised = matrices * (FROZEN_BYTES[job.frozen_format] + widened) * flops.passes
     host_s = 0.0
     if job.offload_optimizer:
         pcie = (device.pcie_bytes_per_s or 64e9) / 2
         host_s = kept.stepped * (2 * HALF_BYTES / pcie + OPTIMIZER_TRAFFIC_BYTES / HOST_UPDATE_BYTES_PER_S)
+    elif job.optimizer in ON_HOST:
+        moments = kept.stepped * moment_bytes(job.state, job.optimizer)
+        room = PAGED_ROOM_FRACTION * device.engine_total_bytes - kept.frozen - kept.weights - kept.gradients
+        # What has no room comes over the bus for its update while what was updated leaves.
+        host_s = max(0.0, moments - max(0.0, room)) / ((device.pcie_bytes_per_s or 64e9) / 2)
     carried_s = 0.0
     if job.offload_activations and job.recompute != "none":
         shards = split.tp if split.sequence_parallel else 1

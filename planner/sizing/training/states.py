@@ -39,9 +39,10 @@ MOMENTS: dict[Optimizer, float] = {
 a space of rank 128 of about 4,096."""
 SMALL_MOMENT_BYTES: dict[Optimizer, float] = {
     "adamw_8bit": 1 + 4 / 256, "paged_adamw_8bit": 1 + 4 / 256, "paged_lion_8bit": 1 + 4 / 256,
-    "galore_adamw_8bit": 1 + 4 / 256, "adamw_4bit": 0.5 + 4 / 128,
+    "galore_adamw_8bit": 1 + 4 / 256, "adamw_4bit": 0.5 + 4 / 128, "paged_adamw": 4,
 }  # fmt: skip
-"""Quantised moments with an FP32 scale a block (bitsandbytes: 256 values; torchao's 4-bit: 128)."""
+"""Quantised moments with an FP32 scale a block (bitsandbytes: 256 values; torchao's 4-bit: 128); its paged AdamW keeps
+them in FP32 whatever the weights are."""
 ON_HOST: frozenset[Optimizer] = frozenset({"paged_adamw", "paged_adamw_8bit", "paged_lion_8bit"})
 """Paged moments live in unified memory and give way to everything else when the card is full."""
 

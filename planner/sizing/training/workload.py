@@ -35,7 +35,8 @@ class Lengths(Frozen):
 
     maximum: Annotated[Count, Field(ge=1, le=SEQUENCE_MAXIMUM)] = 2048
     mean: Annotated[Count, Field(ge=1, le=SEQUENCE_MAXIMUM)] | None = None
-    """None: half of the maximum where samples are not packed."""
+    """None: half of the maximum where samples are not packed. Of packed ones it is how far attention sees: each sample
+    for itself; None: the whole sequence."""
     padded: Annotated[bool, Strict()] = False
 
     @property

@@ -1,0 +1,97 @@
+"""What padding, packing, paging and power do to the time of a step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from planner.sizing.training import speed
+from planner.sizing.training.fabric import fabric
+from planner.sizing.training.flops import executed
+from planner.sizing.training.job import Job, Split
+from planner.sizing.training.shapes import usual
+from planner.sizing.training.states import moment_bytes
+from tests.sizing.machines import A100, H100
+
+ARCH = usual(7e9)
+USUAL_PCIE = 64e9
+
+
+def _job(**changes: Any) -> Job:
+    return Job(arch=ARCH, **changes)
+
+
+def test_a_padded_micro_batch_of_one_computes_its_own_tokens_and_larger_ones_pad_to_the_longest() -> None:
+    short = [
+        _job(packed=False, mean_sequence=500.0, sequence=4096, micro_batch=n).computed_tokens
+        for n in (1, 2, 8, 1000)
+    ]
+    assert short[0] == 500.0
+    # Two exponential lengths: the longer is 1.5 times the mean.
+    assert short[1] == pytest.approx(750, rel=0.001)
+    assert short[2] == pytest.approx(500 * sum(1 / k for k in range(1, 9)), rel=0.01)
+    assert short[3] < 4096
+    assert short == sorted(short)
+
+
+def test_padding_never_passes_the_longest_sample() -> None:
+    job = _job(packed=False, mean_sequence=1000.0, longest_sequence=1200, sequence=4096, micro_batch=16)
+    assert job.computed_tokens == 1200
+
+
+def test_packed_samples_fill_the_sequence_and_attention_may_stay_within_each() -> None:
+    whole = _job(sequence=8192)
+    within = _job(sequence=8192, document_tokens=1000.0)
+    assert within.computed_tokens == whole.computed_tokens == 8192
+    assert executed(within).attention == pytest.approx(executed(whole).attention * 1000 / 8192)
+    assert executed(within).linear == executed(whole).linear
+    assert _job(sequence=512, document_tokens=1000.0).attended_tokens == 512
+
+
+def test_paged_moments_that_have_no_room_come_over_the_bus_each_step() -> None:
+    links = fabric(A100)
+    small = A100.model_copy(update={"engine_total_bytes": 24 * 2**30})
+    plain = speed.work(_job(state="half"), small, links)
+    paged = speed.work(_job(state="half", optimizer="paged_adamw"), small, links)
+    roomy = speed.work(
+        _job(state="half", optimizer="paged_adamw", split=Split(dp=64, zero_stage=3)), A100, links
+    )
+    assert plain.host_s == 0.0
+    parameters = 7e9
+    assert paged.host_s == pytest.approx(parameters * 8 / (USUAL_PCIE / 2), rel=0.05)
+    assert roomy.host_s == 0.0
+
+
+def test_bitsandbytes_keeps_paged_moments_in_fp32_whatever_the_weights_are() -> None:
+    assert moment_bytes("half", "paged_adamw") == 8
+    assert moment_bytes("half", "adamw") == 4
+
+
+@pytest.mark.parametrize(
+    ("state", "stage", "expected"),
+    [("mixed", 0, 8), ("mixed", 1, 6), ("mixed", 2, 6), ("half", 0, 4), ("half", 1, 4), ("fp32", 0, 8)],
+)
+def test_without_zero_a_gradient_passes_twice(state: str, stage: int, expected: float) -> None:
+    assert speed.reduced_bytes(_job(state=state, split=Split(dp=8, zero_stage=stage))) == expected
+
+
+def test_a_card_that_its_power_holds_down_is_slower_than_its_peak_says() -> None:
+    """MI300X at 750 W and MI325X at 1,000 W have one peak; AMD measured 708 and 831 of 1,307 TFLOP/s."""
+    lower = H100.model_copy(update={"name": "MI300X"})
+    higher = H100.model_copy(update={"name": "MI325X"})
+    assert speed.sustained_fraction(H100, "bf16") == 1.0
+    assert speed.sustained_fraction(lower, "bf16") == pytest.approx(708 / 1307 / 0.8)
+    assert speed.sustained_fraction(lower, "bf16") < speed.sustained_fraction(higher, "bf16") < 1.0
+    links = fabric(H100)
+    assert speed.work(_job(), lower, links).peak < speed.work(_job(), H100, links).peak
+    # What MFU divides by stays the data sheet's.
+    assert speed.peak_flops(lower, "bf16") == speed.peak_flops(H100, "bf16")
+
+
+def test_gptq_weights_cost_more_to_widen_than_nf4() -> None:
+    made = {
+        form: speed.work(_job(method="qlora", frozen_format=form, rank=16), A100, fabric(A100)).dequantised
+        for form in ("nf4", "int4_gptq")
+    }
+    assert made["int4_gptq"] > 4 * made["nf4"]
