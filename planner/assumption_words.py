@@ -93,6 +93,7 @@ PRICES: dict[str, str | Promise] = {
 NOTES: dict[str, str | Promise] = {
     "tiered": _("price in steps"),
     "billing_unit_unknown": _("billing unit not known"),
+    "upfront_share": _("a month's share of what is paid upfront for the term"),
     "committed": _("a commitment: paid for the whole month, used or not"),
 }
 
@@ -112,6 +113,19 @@ def either(remedies: Iterable[str]) -> str:
 def price(amount: str, per: str) -> str:
     """A unit price: "1.99 USD per hour"."""
     return str(PRICES[per]) % {"amount": amount} if per in PRICES else f"{amount} / {per}"
+
+
+def paid_upfront(price: str, upfront: str, months: int, recurring: str) -> str:
+    """A price whose term is paid in part or whole at once, with its parts."""
+    parts = {"price": price, "upfront": upfront, "months": months, "recurring": recurring}
+    return (
+        str(
+            _(
+                "%(price)s over its term: %(upfront)s upfront for %(months)s months, and %(recurring)s per hour"
+            )
+        )
+        % parts
+    )
 
 
 def unit(text: str) -> str:

@@ -188,6 +188,12 @@ class CandidateView:
         return assumption_words.price(
             f"{unit_price(offer.price_amount)} {offer.price_currency}", offer.price_unit
         )
+        if offer.upfront is None or offer.recurring is None:
+            return text
+        return assumption_words.paid_upfront(
+            text, f"{unit_price(offer.upfront)} {offer.price_currency}", offer.term_months or 0,
+            f"{unit_price(offer.recurring)} {offer.price_currency}",
+        )  # fmt: skip
 
 
 def _bill_line(candidate: Candidate, number: int) -> BillLineView:

@@ -44,7 +44,7 @@ OFFER_FIELDS = (
 )  # fmt: skip
 PRICE_FIELDS = (
     "amount", "currency", "unit", "observed_on", "observed_precision", "estimated", "floor", "source", "source_url",
-    "licence", "tax_included",
+    "licence", "tax_included", "upfront", "recurring", "term_months",
 )  # fmt: skip
 
 
@@ -74,6 +74,14 @@ class Row(NamedTuple):
     source_url: str
     licence: str
     tax_included: bool | None
+    upfront: Decimal | None = None
+    recurring: Decimal | None = None
+    term_months: int | None = None
+
+    @property
+    def is_paid_upfront(self) -> bool:
+        """Whether a part is paid at once; what the month bears of it is a line of its own then."""
+        return bool(self.upfront and self.recurring is not None and self.term_months)
 
 
 @dataclass
@@ -321,7 +329,7 @@ def assemble(
         currency_index=_integers([columns.index("currency", row.currency) for row in kept]),
         currencies=columns.values("currency"),
         offer_id=_integers([row.offer_id for row in kept]),
-        price_micro=_integers([int(row.amount * offers.MICRO) for row in kept]),
+        price_micro=_integers([_micro(row.recurring if row.is_paid_upfront else row.amount) for row in kept]),
         per_month=np.array([row.unit == "month" for row in kept], dtype=bool),
         estimated=np.array([row.estimated for row in kept], dtype=bool),
         floor=np.array([row.floor for row in kept], dtype=bool),
@@ -330,6 +338,23 @@ def assemble(
         vcpu=np.array([float(row.vcpu or 0) for row in kept], dtype=np.float64),
         facts=_Facts(kept, machines, machine_index, places, hosts or {}),
         not_comparable_count=not_comparable_count + len(rows) - len(kept),
+        upfront_micro=_upfront(kept),
+    )
+
+
+def _micro(amount: Decimal | None) -> int:
+    return int((amount or 0) * offers.MICRO)
+
+
+def _upfront(rows: list[Row]) -> offers.Integers | None:
+    """A month's share of what is paid upfront, by row; None where no offer asks for it."""
+    if not any(row.is_paid_upfront for row in rows):
+        return None
+    return _integers(
+        [
+            _micro(offers.upfront_per_month(row.upfront, row.term_months)) if row.is_paid_upfront else 0
+            for row in rows
+        ]
     )
 
 
@@ -427,6 +452,9 @@ class _Facts:
             price_amount=row.amount,
             price_currency=row.currency,
             price_unit=row.unit,
+            upfront=row.upfront if row.is_paid_upfront else None,
+            recurring=row.recurring if row.is_paid_upfront else None,
+            term_months=row.term_months,
             price_observed_on=row.observed_on,
             price_observed_precision=row.observed_precision,
             price_age_days=age_days,

@@ -143,6 +143,10 @@ def _joined(public: Market, own: Market, version: str, quotes: dict[int, QuoteFa
     )
     tiers, tier_at = _names(public.tiers, own.tiers)
     currencies, currency_at = _names(public.currencies, own.currencies)
+    upfront = None
+    if public.upfront_micro is not None:
+        # A team's own quotes ask for nothing upfront.
+        upfront = np.concatenate([public.upfront_micro, np.zeros(len(own), dtype=np.int64)])
     plain: dict[str, Any] = {
         name: np.concatenate([getattr(public, name), getattr(own, name)])
         for name in (
@@ -173,6 +177,7 @@ def _joined(public: Market, own: Market, version: str, quotes: dict[int, QuoteFa
         currencies=tuple(currencies),
         facts=_Facts(public, own, quotes),
         not_comparable_count=public.not_comparable_count + own.not_comparable_count,
+        upfront_micro=upfront,
         _shown={},
         _alike={},
         _tie_rank=None,

@@ -74,6 +74,7 @@ LINES: dict[str, Text] = {
     "gpu": pgettext_lazy("line of a bill", "Machines"),
     "storage": _("Storage"),
     "egress": _("Transfer out"),
+    "upfront": _("Paid upfront"),
     "rework": _("Expected rework"),
 }
 TARGETS: dict[str, Text] = {
@@ -248,6 +249,7 @@ MISSING: dict[str, Text] = {
     "storage": _("storage"),
     "egress": _("transfer out"),
     "gpu": _("machines"),
+    "upfront": _("paid upfront"),
     "rework": _("rework"),
 }
 

@@ -11,9 +11,18 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.sizing.offers import MICRO, EgressPrice, EgressStep, Integers, Rates, Terms, shown_unit_price
+from planner.sizing.offers import (
+    MICRO,
+    EgressPrice,
+    EgressStep,
+    Integers,
+    Rates,
+    Terms,
+    shown_unit_price,
+    upfront_per_month,
+)
 from planner.sizing.quantities import Assumption
-from planner.sizing.results import Bill, BillLine
+from planner.sizing.results import Bill, BillLine, OfferFacts
 from planner.sizing.workload import Schedule
 
 NOTHING_SET: Mapping[str, float] = {}
@@ -157,6 +166,13 @@ class UnitPrice:
     per_month: bool
     source: str
     observed_on: date
+    upfront_per_month: Decimal = Decimal(0)
+    """A month's share of what is paid upfront for the term; ``amount`` is then what is paid beside it."""
+
+
+def upfront_share(facts: OfferFacts) -> Decimal:
+    """A month's share of what an offer asks upfront, in its own currency; 0 where it asks for nothing."""
+    return upfront_per_month(facts.upfront, facts.term_months)
 
 
 def side_lines(needs: Needs, terms: Terms, rates: Rates, currency: str) -> list[BillLine]:
@@ -231,7 +247,8 @@ def month(
     """The month's bill, tax excluded: every line rounded half up, the total the sum of the known lines.
 
     gpu = machines × billed hours × price (a monthly plan: machines × price of the provider's own month);
-    rework = the same for the hours expected to be repeated. None where the price has no exchange rate:
+    upfront = machines × fee of a commitment ÷ months of its term;
+    rework = the same as gpu for the hours expected to be repeated. None where the price has no exchange rate:
     it stays in its own currency, unranked.
     """
     factor = rates.factor(price.currency, currency)
@@ -244,6 +261,10 @@ def month(
     lines = [_machine_line("gpu", price, machines, count, per_unit, currency, terms)]
     if tier in COMMITTED_TIERS and not price.per_month:
         lines[0] = lines[0].model_copy(update={"note": "committed"})
+    if price.upfront_per_month:
+        lines.append(
+            _upfront_line(price, machines, shown_unit_price(price.upfront_per_month, factor), currency)
+        )
     if rework and not price.per_month:
         repeated = repeated_hours(hours, rework, terms)
         lines.append(_machine_line("rework", price, machines, repeated, per_unit, currency, terms))
@@ -283,6 +304,20 @@ def _machine_line(
         source=price.source,
         observed_on=price.observed_on,
         note="billing_unit_unknown" if terms.unit_s is None and not price.per_month else None,
+    )
+
+
+def _upfront_line(price: UnitPrice, machines: int, per_month: Decimal, currency: str) -> BillLine:
+    return BillLine(
+        what="upfront",
+        amount=rounded(per_month * machines, currency),
+        quantity=float(machines),
+        unit="machine-month",
+        unit_price=price.upfront_per_month,
+        unit_price_currency=price.currency,
+        source=price.source,
+        observed_on=price.observed_on,
+        note="upfront_share",
     )
 
 

@@ -135,7 +135,8 @@ def bill_of(
     facts = facts or market.facts(row, setting.at.date())
     made = bill.month(
         UnitPrice(
-            amount=facts.price_amount,
+            amount=facts.price_amount if facts.recurring is None else facts.recurring,
+            upfront_per_month=bill.upfront_share(facts),
             currency=facts.price_currency,
             per_month=facts.price_unit == "month",
             source=facts.source,

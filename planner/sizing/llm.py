@@ -293,7 +293,9 @@ def _batch(setting: LlmSetting, placement: Placement, monthly: Bill) -> BatchRun
     if not isinstance(workload, BatchWorkload) or placement.job_hours is None:
         return None
     run = setting.run(placement)
-    machine_lines = [line.amount for line in monthly.lines if line.what in ("gpu", "rework") and line.amount]
+    machine_lines = [
+        line.amount for line in monthly.lines if line.what in ("gpu", "upfront", "rework") and line.amount
+    ]
     rate = placement.full.output_tokens_per_s
     deadline = workload.deadline_hours
     return BatchRun(

@@ -91,6 +91,13 @@ def shown_unit_price(price: Decimal, factor: Decimal) -> Decimal:
     return (price * factor).quantize(MICRO_UNIT, ROUND_HALF_UP)
 
 
+def upfront_per_month(upfront: Decimal | None, term_months: int | None) -> Decimal:
+    """What a month of the term bears of a fee that is paid once, to six places: upfront ÷ months; 0 without a fee."""
+    if not upfront or not term_months:
+        return Decimal(0)
+    return (upfront / term_months).quantize(MICRO_UNIT, ROUND_HALF_UP)
+
+
 @dataclass(eq=False)
 class Market:
     """Comparable offers in columns, all of one length; read-only after it was made.
@@ -119,7 +126,8 @@ class Market:
     tier_index: Integers
     currency_index: Integers
     price_micro: Integers
-    """Micro-units of the offer's own currency, for the whole machine, per hour or per month."""
+    """Micro-units of the offer's own currency, for the whole machine, per hour or per month. Of a commitment that is
+    paid upfront in part or whole: what is paid beside that, which may be nothing."""
     per_month: Flags
     estimated: Flags
     floor: Flags
@@ -128,6 +136,8 @@ class Market:
     vcpu: NDArray[np.float64]
     facts: Callable[[int, date], OfferFacts]
     not_comparable_count: int = 0
+    upfront_micro: Integers | None = None
+    """Micro-units of the offer's own currency: a month's share of what is paid upfront for a machine. None: nowhere."""
     _shown: dict[str, Integers] = field(default_factory=dict)
     _alike: dict[bool, tuple[Integers, Integers, Integers]] = field(default_factory=dict)
     _tie_rank: Integers | None = None
@@ -171,6 +181,7 @@ class Market:
             ram_bytes=self.ram_bytes[one],
             vcpu=self.vcpu[one],
             facts=lambda _row, today: facts(row, today),
+            upfront_micro=None if self.upfront_micro is None else self.upfront_micro[one],
         )
 
     def position(self, offer_id: int) -> int | None:
@@ -181,7 +192,17 @@ class Market:
 
     def shown_price_micro(self, currency: str) -> Integers:
         """Unit prices in micro-units of ``currency``; -1 where there is no rate."""
-        if currency not in self._shown:
+        return self._converted("price", self.price_micro, currency)
+
+    def shown_upfront_micro(self, currency: str) -> Integers | None:
+        """A month's share of what is paid upfront for each machine, likewise; None where no offer asks for it."""
+        if self.upfront_micro is None or not self.upfront_micro.any():
+            return None
+        return np.maximum(self._converted("upfront", self.upfront_micro, currency), 0)
+
+    def _converted(self, column: str, micro: Integers, currency: str) -> Integers:
+        key = f"{column} {currency}"
+        if key not in self._shown:
             shown = np.full(len(self), -1, dtype=np.int64)
             for index, own in enumerate(self.currencies):
                 rows = self.currency_index == index
@@ -189,16 +210,16 @@ class Market:
                 if factor is None:
                     continue
                 if own == currency:
-                    shown[rows] = self.price_micro[rows]
+                    shown[rows] = micro[rows]
                     continue
-                distinct, inverse = np.unique(self.price_micro[rows], return_inverse=True)
+                distinct, inverse = np.unique(micro[rows], return_inverse=True)
                 converted = [
                     int(shown_unit_price(Decimal(int(price)) * MICRO_UNIT, factor) * MICRO)
                     for price in distinct
                 ]
                 shown[rows] = np.array(converted, dtype=np.int64)[inverse]
-            self._shown[currency] = shown
-        return self._shown[currency]
+            self._shown[key] = shown
+        return self._shown[key]
 
     def billed_alike(self, *, by_machine: bool) -> tuple[Integers, Integers, Integers]:
         """Groups of offers with the same billed hours: their keys, a row of each, and the group of every offer.

@@ -107,6 +107,12 @@ class OfferFacts(Frozen):
     price_currency: str
     price_unit: str
     """"hour" or "month", for the whole machine."""
+    upfront: Money | None = None
+    """Of a commitment: paid once for the machine and term; ``price_amount`` is what an hour of the term comes to."""
+    recurring: Money | None = None
+    """What is paid by the hour beside ``upfront``."""
+    term_months: int | None = None
+    """How long a commitment binds; None where it is none, or its source does not say."""
     price_observed_on: date
     price_observed_precision: str
     price_age_days: int
@@ -237,7 +243,7 @@ class BatchRun(Frozen):
 class BillLine(Frozen):
     """One line of a monthly bill. ``amount`` is None where the price is unknown; 0 only where it is known to be."""
 
-    what: Literal["gpu", "storage", "egress", "rework"]
+    what: Literal["gpu", "upfront", "storage", "egress", "rework"]
     amount: Money | None
     quantity: float
     unit: str

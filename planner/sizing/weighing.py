@@ -113,6 +113,9 @@ def weigh(setting: Setting[Any], placements: Placements) -> Weighed:
     steps, repeated = _hour_steps(setting, placements)
     machines_minor = bill.machine_minor(price, machines, steps, currency)
     machines_minor += bill.machine_minor(price, machines, repeated, currency)
+    if (upfront := market.shown_upfront_micro(currency)) is not None:
+        a_month = np.full(len(market), bill.HOUR_STEPS, dtype=np.int64)
+        machines_minor += bill.machine_minor(upfront, machines, a_month, currency)
     sides = [bill.side_minor(needs, terms, market.rates, currency) for terms in market.terms]
     total = machines_minor + _of(
         np.array([amount for amount, _known in sides], dtype=np.int64), market.terms_index

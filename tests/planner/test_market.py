@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from catalog.models import CatalogVersion
-from planner import market
+from catalog import recording
+from catalog.models import CatalogVersion, Offer, Price
+from planner import kinds, market, services
+from planner.candidate_views import candidate_view
 from planner.sizing.bill import MINOR_UNITS
 from planner.sizing.compare import bill_of
 from planner.sizing.offers import Market
@@ -68,6 +71,70 @@ def test_building_takes_as_many_queries_for_many_offers_as_for_few(
         make_offer("L4", "0.8", sku=f"l4-{number}", provider=f"p{number}")
     with django_assert_num_queries(9):
         assert len(market.current(at)) == 24
+
+
+RESERVED = (
+    # price of an hour of the term, fee, hourly part, months
+    ("45", "131400", "30", 12), ("30", "788400", "0", 36), ("50", "0", "50", 12), ("7.777733", "10001", "6.636066", 12),
+)  # fmt: skip
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("currency", ["USD", "JPY"])
+def test_commitments_paid_upfront_are_ranked_and_billed_alike(at: datetime, currency: Any) -> None:
+    make_small_catalog()
+    for number, (amount, fee, hourly, months) in enumerate(RESERVED):
+        Price.objects.create(
+            offer=make_offer("H100-SXM5", amount, sku=f"r{number}", tier="reserved"), amount=Decimal(amount),
+            currency="USD", upfront=Decimal(fee), recurring=Decimal(hourly), term_months=months, recorded_at=at,
+            observed_on=at.date(), source="page",
+        )  # fmt: skip
+    recording.point_at_newest(list(Offer.objects.values_list("pk", flat=True)), at)
+    CatalogVersion.bump(at)
+    found = market.current(at)
+    assert found.upfront_micro is not None
+    assert int(np.count_nonzero(found.upfront_micro)) == 3
+    workload = ServingWorkload(currency=currency, request_rate_per_s=40, filters=Filters(tiers=("reserved",)))
+    made = setting(workload, found)
+    weighed = weigh(made, made.place())
+    assert len(weighed.rows) == 4
+    for row in weighed.rows:
+        placement = weighed.placements[found.machine_index[row]]
+        assert isinstance(placement, Placement)
+        bill = bill_of(made, weighed, int(row), placement)
+        facts = found.facts(int(row), at.date())
+        lines = {line.what: line for line in bill.lines}
+        assert int(bill.total * MINOR_UNITS[currency]) == weighed.total_minor[row]
+        assert facts.price_amount > 0
+        assert ("upfront" in lines) is bool(facts.upfront)
+        if facts.upfront is not None and currency == "USD":
+            assert facts.recurring is not None
+            assert lines["gpu"].amount == (placement.machines * 730 * facts.recurring).quantize(
+                Decimal("0.01")
+            )
+            share = facts.upfront / (facts.term_months or 0) * placement.machines
+            assert abs((lines["upfront"].amount or 0) - share) < 1
+            whole = facts.price_amount * 730 * placement.machines
+            assert abs(whole - (lines["gpu"].amount or 0) - (lines["upfront"].amount or 0)) < Decimal("0.05")
+
+
+@pytest.mark.django_db
+def test_the_price_of_a_commitment_is_told_with_its_parts(at: datetime) -> None:
+    make_small_catalog()
+    offer = make_offer("H100-SXM5", "45", sku="part", tier="reserved")
+    Price.objects.create(
+        offer=offer, amount=Decimal(44), currency="USD", upfront=Decimal(131_400), recurring=Decimal(29),
+        term_months=12, recorded_at=at, observed_on=at.date(), source="page",
+    )  # fmt: skip
+    recording.point_at_newest([offer.pk], at)
+    CatalogVersion.bump(at)
+    found = services.compare(ServingWorkload(filters=Filters(tiers=("reserved",))), at=at)
+    view = candidate_view(kinds.of("llm_serving"), found.candidates[0], (), language="en")
+    assert (
+        view.price == "44 USD per hour over its term: 131,400 USD upfront for 12 months, and 29 USD per hour"
+    )
+    assert [line.what for line in view.bill][:2] == ["Machines", "Paid upfront"]
+    assert view.bill[1].note == "a month's share of what is paid upfront for the term"
 
 
 @pytest.mark.django_db

@@ -14,7 +14,16 @@ import pytest
 from planner.sizing import hosting
 from planner.sizing.bill import Needs, Run, UnitPrice, hour_steps, machine_minor, month, paid, scheduled
 from planner.sizing.hosting import Stated
-from planner.sizing.offers import MICRO, EgressPrice, EgressStep, Rates, StoragePrice, Terms, shown_unit_price
+from planner.sizing.offers import (
+    MICRO,
+    EgressPrice,
+    EgressStep,
+    Rates,
+    StoragePrice,
+    Terms,
+    shown_unit_price,
+    upfront_per_month,
+)
 from planner.sizing.results import Bill
 from planner.sizing.workload import Schedule
 
@@ -46,11 +55,14 @@ def made(
     currency: str = "USD",
     shown: str = "",
     per_month: bool = False,
+    upfront: tuple[str, int] | None = None,
 ) -> Bill:
+    share = Decimal(0) if upfront is None else upfront_per_month(Decimal(upfront[0]), upfront[1])
     found = month(
-        UnitPrice(Decimal(price), currency, per_month, "page", date(2026, 10, 1)),
-        machines=machines, run=run, terms=terms or Terms("any", unit_s=1), needs=needs, rates=RATES,
-        currency=shown or currency, rework=Decimal(rework),
+        UnitPrice(Decimal(price), currency, per_month, "page", date(2026, 10, 1), share),
+        tier="on_demand" if upfront is None else "reserved",
+        machines=machines, run=run, terms=terms or Terms("any", unit_s=1), needs=needs,
+        rates=RATES, currency=shown or currency, rework=Decimal(rework),
     )  # fmt: skip
     assert found is not None
     return found
@@ -76,6 +88,8 @@ BILLS: dict[int, Callable[[], Bill]] = {
     10: lambda: made("0.50", terms=Terms("any", 1, egress=EGRESS), needs=Needs(0, 10_240)),
     11: lambda: made("0.50", terms=Terms("any", 1, egress=EGRESS), needs=Needs(0, 10_241)),
     12: lambda: made("2.10", currency="EUR", shown="JPY"),
+    17: lambda: made("3.00", machines=2, run=schedule(8, 1), upfront=("10000", 12)),
+    18: lambda: made("0", upfront=("788400", 36)),
 }  # fmt: skip
 
 RESERVED = Stated(
@@ -126,6 +140,8 @@ def test_lines_by_hand_are_lines_of_the_bill() -> None:
     assert amounts(9) == ["630.00", "50.00"]
     assert amounts(10) == ["365.00", "912.60"]
     assert amounts(11) == ["365.00", "None"]
+    assert amounts(17) == ["4380.00", "1666.67"]
+    assert amounts(18) == ["0.00", "21900.00"]
     assert [str(line.amount) for line in hosting.own(OWN).lines] == [
         "337500.00", "90066.82", "129600.00", "180000.00",
     ]  # fmt: skip
