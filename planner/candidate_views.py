@@ -185,7 +185,7 @@ class CandidateView:
     @property
     def price(self) -> str:
         offer = self.it.offer
-        return assumption_words.price(
+        text = assumption_words.price(
             f"{unit_price(offer.price_amount)} {offer.price_currency}", offer.price_unit
         )
         if offer.upfront is None or offer.recurring is None:
