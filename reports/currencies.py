@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
+from typing import Any, TypeVar
 
 from catalog.models import ExchangeRate
 from planner.figures import DECIMALS
-from planner.sizing.results import Bill, Candidate, Comparison
+from planner.sizing.results import Bill, Candidate, Comparison, FewerReplicas, Relief, Remedy, SmallestChange
 from reports.sheets import Sheet
 
 CURRENCIES = ("USD", "JPY", "EUR")
@@ -83,7 +83,31 @@ def _converted(comparison: Comparison, currency: str, factor: Decimal, known: Ra
         )
         total = bill.total if bill else _rounded(comparison.cheapest.total * factor, currency)
         changes["cheapest"] = comparison.cheapest.model_copy(update={"total": total, "currency": currency})
+    changes["remedies"] = tuple(
+        _limit(_month(each, currency, factor), currency, factor) for each in comparison.remedies
+    )
+    if comparison.smallest_change is not None:
+        changes["smallest_change"] = _limit(comparison.smallest_change, currency, factor)
     return comparison.model_copy(update=changes)
+
+
+Monthly = TypeVar("Monthly", FewerReplicas, Relief, Remedy)
+
+
+def _month(each: Monthly, currency: str, factor: Decimal) -> Monthly:
+    """A month that is told beside the candidates, in the other currency."""
+    return each.model_copy(update={"total": _rounded(each.total * factor, currency), "currency": currency})
+
+
+Limited = TypeVar("Limited", SmallestChange, Remedy)
+AMOUNTS = frozenset({"budget_per_month", "price_per_month_maximum"})
+
+
+def _limit(each: Limited, currency: str, factor: Decimal) -> Limited:
+    """A change whose value is an amount, in the other currency."""
+    if each.change not in AMOUNTS:
+        return each
+    return each.model_copy(update={"value": float(_rounded(Decimal(str(each.value)) * factor, currency))})
 
 
 def _candidate(candidate: Candidate, currency: str, factor: Decimal, known: Rates) -> Candidate:
@@ -112,9 +136,8 @@ def _candidate(candidate: Candidate, currency: str, factor: Decimal, known: Rate
         cost = _rounded(candidate.batch.cost * factor, currency)
         changes["batch"] = candidate.batch.model_copy(update={"cost": cost})
     if candidate.fewer_replicas is not None:
-        fewer = candidate.fewer_replicas
-        total = _rounded(fewer.total * factor, currency)
-        changes["fewer_replicas"] = fewer.model_copy(update={"total": total, "currency": currency})
+        changes["fewer_replicas"] = _month(candidate.fewer_replicas, currency, factor)
+    changes["reliefs"] = tuple(_month(each, currency, factor) for each in candidate.reliefs)
     return candidate.model_copy(update=changes)
 
 

@@ -52,6 +52,7 @@ def without_private(comparison: Comparison) -> Comparison:
     for each in comparison.rejected:
         if is_private(each.offer):
             counts[each.reason] = counts.get(each.reason, 1) - 1
+    remedies = tuple(each for each in comparison.remedies if not is_private(each.offer))
     cheapest = comparison.cheapest
     if cheapest is not None and is_private(cheapest.offer):
         cheapest = None
@@ -61,6 +62,7 @@ def without_private(comparison: Comparison) -> Comparison:
                 each.model_copy(update={"rank": rank}) for rank, each in enumerate(candidates, start=1)
             ),
             "class_counts": classes,
+            "remedies": remedies,
             "cheapest": cheapest,
             "cheapest_offer_id": cheapest.offer.offer_id if cheapest else None,
             "candidates_total": comparison.candidates_total - lost,

@@ -22,6 +22,9 @@ from planner.sizing.results import (
     Miss,
     OfferFacts,
     Rejection,
+    Relief,
+    Remedy,
+    SmallestChange,
 )
 from planner.sizing.settable import marked
 from planner.sizing.setting import Placed, Refusal, Setting
@@ -57,6 +60,7 @@ def compare(
     )
     counts = {str(class_): weighed.count(class_) for class_ in (1, 2, 3)}
     lowest = cheapest(setting, weighed)
+    remedies = _remedies(setting, weighed) if counts["1"] == 0 and len(market) else ()
     return Comparison(
         engine_version=engine_version,
         kind=workload.kind,
@@ -70,9 +74,8 @@ def compare(
         class_counts=counts,
         rejected=write_rejected(setting, weighed, rejected_limit),
         rejected_counts=count_rejected(weighed),
-        smallest_change=nearest.smallest_change(setting, weighed)
-        if counts["1"] == 0 and len(market)
-        else None,
+        smallest_change=_smallest_change(remedies),
+        remedies=remedies,
         not_comparable_count=market.not_comparable_count,
         cheapest_offer_id=lowest.offer.offer_id if lowest else None,
         cheapest=lowest,
@@ -193,6 +196,7 @@ def write_candidate(
         replicas_set_by=placement.set_by,
         requests_per_replica_maximum=outcome.requests_per_replica_maximum,
         fewer_replicas=_fewer(setting, weighed, row, placement, facts) if rank == 1 or derivations else None,
+        reliefs=_reliefs(setting, weighed, row, placement, facts) if rank == 1 or derivations else (),
         gpus_per_replica=placement.layout.device_count,
         machines=placement.machines,
         idle_gpus=placement.idle_devices,
@@ -236,6 +240,59 @@ def _fewer(
 
 def _budget_miss(workload: CommonWorkload, monthly: Bill) -> tuple[Miss, ...]:
     budget = workload.budget_per_month
+def _reliefs(
+    setting: Setting[Any], weighed: Weighed, row: int, placement: Placed, facts: OfferFacts
+) -> tuple[Relief, ...]:
+    """What the headroom and each target cost on this very offer."""
+    found = []
+    for spared in setting.relieved(placement):
+        monthly = bill_of(setting, weighed, row, spared.smaller, facts)
+        found.append(
+            Relief(
+                given_up=spared.target,
+                asked=spared.asked,
+                got=spared.got,
+                replicas=spared.smaller.replicas,
+                gpus_per_replica=spared.smaller.layout.device_count,
+                machines=spared.smaller.machines,
+                total=monthly.total,
+                currency=monthly.currency,
+                complete=monthly.complete,
+            )
+        )
+    return tuple(found)
+
+
+def _remedies(setting: Setting[Any], weighed: Weighed) -> tuple[Remedy, ...]:
+    found = []
+    for tried in nearest.remedies(setting, weighed):
+        facts = setting.market.facts(tried.row, setting.at.date())
+        monthly = bill_of(tried.setting, tried.weighed, tried.row, tried.placement, facts)
+        found.append(
+            Remedy(
+                change=tried.change.name,
+                value=tried.change.value,
+                candidates=tried.candidates,
+                offer=facts,
+                layout=tried.placement.layout,
+                replicas=tried.placement.replicas,
+                machines=tried.placement.machines,
+                total=monthly.total,
+                currency=monthly.currency,
+                complete=monthly.complete,
+            )
+        )
+    return tuple(found)
+
+
+def _smallest_change(remedies: tuple[Remedy, ...]) -> SmallestChange | None:
+    """The first remedy that meets every target; None where none does."""
+    for one in remedies:
+        if one.candidates:
+            return SmallestChange(change=one.change, value=one.value, candidates=one.candidates)
+    return None
+
+
     if budget is None or monthly.total <= Decimal(str(budget)):
         return ()
     return (Miss(target="budget_per_month", asked=budget, got=float(monthly.total)),)

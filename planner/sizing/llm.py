@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, ClassVar
@@ -14,9 +14,18 @@ from planner.sizing.constants import Constants
 from planner.sizing.devices import Layout, Machine
 from planner.sizing.formats import FORMATS
 from planner.sizing.memory import Need
-from planner.sizing.placing import Placement, place
+from planner.sizing.placing import LATENCY_TARGETS, Placement, place
 from planner.sizing.quantities import GIB, SET_BY_HAND, Assumption, Derivation
-from planner.sizing.results import BatchRun, Bill, Candidate, Figure, MemorySplit, PerMillionTokens, Speed
+from planner.sizing.results import (
+    BatchRun,
+    Bill,
+    Candidate,
+    Figure,
+    FitTarget,
+    MemorySplit,
+    PerMillionTokens,
+    Speed,
+)
 from planner.sizing.runtime import Runtime
 from planner.sizing.settable import marked
 from planner.sizing.setting import WITHOUT_EFFECT, Change, Outcome, Refusal, Setting, Spared
@@ -72,8 +81,7 @@ class LlmSetting(Setting[Placement]):
 
     def memory(self, placed: Placement) -> MemorySplit:
         """One device with the KV cache of the requests that it really holds at peak."""
-        held = min(placed.peak.batch, placed.point.batch_cap)
-        need = Need.of(self.workload, concurrency=max(1.0, held))
+        need = Need.of(self.workload, concurrency=placed.held)
         found = memory.split(self.arch, need, self.runtime, placed.machine.device, placed.option.layout)
         return memory.with_ranges(found, self.runtime)
 
@@ -122,6 +130,29 @@ class LlmSetting(Setting[Placement]):
             missed = reason.missed
             return Spared(fewer.with_one_less(placed), reason.set_by, missed.asked, missed.got)
         return None
+
+    def relieved(self, placed: Placement) -> Iterator[Spared[Placement]]:
+        if placed.machines == 1:
+            return
+        for target, asked, update in self._conditions():
+            other = self.changed(update).workload
+            (found,) = place(other, self.arch, self.runtime, [placed.machine], self.constants)
+            if isinstance(found, Refusal) or found.machines >= placed.machines:
+                continue
+            got = None if target == "headroom_fraction" else getattr(found.peak, target)
+            yield Spared(found, target, asked, got.value if got else None)
+
+    def _conditions(self) -> Iterator[tuple[FitTarget, float, dict[str, Any]]]:
+        """What may be given up: the headroom and each latency target, with the workload's fields without it."""
+        workload = self.workload
+        if workload.headroom_fraction:
+            yield "headroom_fraction", workload.headroom_fraction, {"headroom_fraction": 0.0}
+        if isinstance(workload, BatchWorkload):
+            return
+        for target in LATENCY_TARGETS:
+            asked = getattr(workload.targets, target)
+            if isinstance(asked, int | float):
+                yield target, asked, {"targets": workload.targets.model_copy(update={target: "none"})}
 
     def movable(self, candidate: Candidate) -> Iterable[tuple[str, float, str]]:
         """The constants of the speed model."""

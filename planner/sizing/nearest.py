@@ -1,43 +1,86 @@
-"""What would help: the least change that gives a candidate meeting everything, found by trying."""
+"""What would help: changes that give a candidate meeting everything, each found by sizing and ranking again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Any
 
 import numpy as np
 
+from planner.sizing import ranking
 from planner.sizing.bill import MINOR_UNITS
 from planner.sizing.offers import Integers
 from planner.sizing.ranking import MEETS_TARGETS, MISSES_TARGETS, TIGHT
-from planner.sizing.results import SmallestChange
-from planner.sizing.setting import Change, Refusal, Setting
-from planner.sizing.weighing import Weighed, weigh
+from planner.sizing.setting import Change, Placed, Refusal, Setting
+from planner.sizing.weighing import Weighed, standing, weigh
 from planner.sizing.workload import CommonWorkload
 
 SMALL = 1.25
 """A target or budget moved by no more than a quarter is a smaller change than another format or fewer filters."""
+CROWDED = 2.0
+SENSIBLE = 1.25
+"""A latency is asked for as it is, without a machine more; where the load makes it more than twice what one request
+alone gets, at a quarter above that: nearer to it a machine serves hardly anybody."""
+REMEDIES_SHOWN = 3
 
 
-def smallest_change(setting: Setting[Any], weighed: Weighed) -> SmallestChange | None:
-    """The least change that fills class 1, found by trying; None where none of those tried does.
+@dataclass(frozen=True)
+class Tried:
+    """A change, and the first candidate with it."""
+
+    change: Change
+    setting: Setting[Any]
+    weighed: Weighed
+    row: int
+    candidates: int
+    """How many meet everything; 0 where the first fits only without the headroom."""
+
+    @property
+    def placement(self) -> Placed:
+        found = self.weighed.placements[self.weighed.market.machine_index[self.row]]
+        if isinstance(found, Refusal):
+            raise TypeError("a rejected offer is no remedy")
+        placed: Placed = found
+        return placed
+
+
+def remedies(setting: Setting[Any], weighed: Weighed) -> tuple[Tried, ...]:
+    """Up to three changes of different families, each tried alone; the gentlest first.
 
     In this order: a target, deadline or budget moved by at most a quarter; what the kind says nothing runs without,
-    as a context no longer than the model allows; a filter lifted; less headroom; the kind's other changes, as narrower
-    weights; then a target, deadline or budget moved as far as it takes.
+    as a context no longer than the model allows; the kind's other changes, as narrower weights or a loss in chunks; a
+    target, deadline or budget moved as far as it takes; less headroom; a filter lifted, which is to rent something
+    else or elsewhere; then a second one of the kind's own. Of each family the first that gives a candidate meeting
+    everything counts; where nothing runs at all as asked, one that fits without the headroom does, too.
     """
-    numeric = sorted(_numeric(setting, weighed), key=lambda found: found[0])
-    if numeric and numeric[0][0] <= SMALL:
-        return numeric[0][1]
-    changes = setting.changes()
-    return (
-        _first(setting, [change for change in changes if change.is_needed])
-        or _filter(setting, weighed)
-        or _headroom(setting, weighed)
-        or _first(setting, [change for change in changes if not change.is_needed])
-        or (numeric[0][1] if numeric else None)
-    )
+    found: list[Tried] = []
+    for family in _families(setting, weighed):
+        for change in family:
+            if any(change.name == other.change.name for other in found):
+                continue
+            tried = _tried(setting, weighed, change)
+            if tried is not None:
+                found.append(tried)
+                break
+        if len(found) == REMEDIES_SHOWN:
+            break
+    return tuple(found)
+
+
+def _families(setting: Setting[Any], weighed: Weighed) -> Iterator[Sequence[Change]]:
+    numeric = sorted(_numeric(setting, weighed), key=lambda pair: pair[0])
+    near = [change for factor, change in numeric if factor <= SMALL]
+    far = [change for factor, change in numeric if factor > SMALL]
+    own = setting.changes()
+    yield near
+    yield [change for change in own if change.is_needed]
+    yield [change for change in own if not change.is_needed]
+    yield far
+    yield _headroom(setting, weighed)
+    yield _filter(setting, weighed)
+    yield [change for change in own if not change.is_needed]
 
 
 def _rounded_up(value: float) -> float:
@@ -50,8 +93,8 @@ def _rounded_up(value: float) -> float:
     return round(ceil(value / step - 1e-9) * step, 12)
 
 
-def _numeric(setting: Setting[Any], weighed: Weighed) -> list[tuple[float, SmallestChange]]:
-    """Each target, deadline or budget that alone is missed somewhere: how far it must move, and for how many."""
+def _numeric(setting: Setting[Any], weighed: Weighed) -> list[tuple[float, Change]]:
+    """Each target, deadline or budget that alone is missed somewhere: how far it must move."""
     workload, market = setting.workload, weighed.market
     rows = np.flatnonzero((weighed.reason < 0) & (weighed.class_ == MISSES_TARGETS))
     only: dict[str, list[tuple[float, float]]] = {}
@@ -62,7 +105,10 @@ def _numeric(setting: Setting[Any], weighed: Weighed) -> list[tuple[float, Small
         if len(outcome.misses) == 1 and not _over_budget(weighed, workload, int(row)):
             miss = outcome.misses[0]
             if miss.got is not None:
-                only.setdefault(miss.target, []).append((miss.asked, miss.got))
+                got = miss.got
+                if miss.best is not None and got > CROWDED * miss.best:
+                    got = SENSIBLE * miss.best
+                only.setdefault(miss.target, []).append((miss.asked, got))
         elif not outcome.misses and workload.budget_per_month:
             total = weighed.total_minor[row] / MINOR_UNITS[weighed.currency]
             only.setdefault("budget_per_month", []).append((workload.budget_per_month, total))
@@ -70,9 +116,18 @@ def _numeric(setting: Setting[Any], weighed: Weighed) -> list[tuple[float, Small
     for target, values in only.items():
         asked, best = min(values, key=lambda pair: pair[1])
         value = _rounded_up(best)
-        reached = sum(got <= value for _asked, got in values)
-        found.append((value / asked, SmallestChange(change=target, value=value, candidates=reached)))
+        update = _moved(workload, target, value)
+        if update:
+            found.append((value / asked, Change(target, value, update)))
     return found
+
+
+def _moved(workload: CommonWorkload, target: str, value: float) -> dict[str, Any]:
+    """The field of the workload that holds this target, at another value."""
+    targets = getattr(workload, "targets", None)
+    if targets is not None and hasattr(targets, target):
+        return {"targets": targets.model_copy(update={target: value})}
+    return {target: value} if hasattr(workload, target) else {}
 
 
 def _over_budget(weighed: Weighed, workload: CommonWorkload, row: int) -> bool:
@@ -80,22 +135,38 @@ def _over_budget(weighed: Weighed, workload: CommonWorkload, row: int) -> bool:
     return budget is not None and weighed.total_minor[row] > budget * MINOR_UNITS[weighed.currency]
 
 
-def _filter(setting: Setting[Any], weighed: Weighed) -> SmallestChange | None:
+def _filter(setting: Setting[Any], weighed: Weighed) -> list[Change]:
     """The filter whose lifting alone shows most offers that meet everything.
 
     Offers that break another rule besides are not counted: they would stay hidden. A limit is moved only as far
     as its first offer needs, and the terms of sale by one tier.
     """
-    best: SmallestChange | None = None
+    most, best = 0, None
     alone = (weighed.rules_broken == 1) & (weighed.class_ == MEETS_TARGETS)
-    for change, hidden in weighed.hidden_by.items():
+    for name, hidden in weighed.hidden_by.items():
         rows = np.flatnonzero(alone & hidden)
         if not len(rows):
             continue
-        value, count = _lifted(setting, weighed, change, rows)
-        if best is None or count > best.candidates:
-            best = SmallestChange(change=change, value=value, candidates=count)
-    return best
+        value, count = _lifted(setting, weighed, name, rows)
+        if count > most:
+            most, best = count, Change(name, value, _without(setting.workload, name, value))
+    return [best] if best is not None else []
+
+
+def _without(workload: CommonWorkload, name: str, value: float | str) -> dict[str, Any]:
+    """The workload's fields with a filter lifted, or moved to a value."""
+    if name == "interruptible":
+        return {"interruptible": True}
+    filters = workload.filters
+    now: Any = getattr(filters, name)
+    lifted: Any = value
+    if name == "tiers":
+        lifted = (*now, value)
+    elif isinstance(now, tuple):
+        lifted = ()
+    elif isinstance(now, bool):
+        lifted = not now
+    return {"filters": filters.model_copy(update={name: lifted})}
 
 
 def _lifted(setting: Setting[Any], weighed: Weighed, change: str, rows: Integers) -> tuple[float | str, int]:
@@ -118,7 +189,7 @@ def _lifted(setting: Setting[Any], weighed: Weighed, change: str, rows: Integers
     return "", len(rows)
 
 
-def _headroom(setting: Setting[Any], weighed: Weighed) -> SmallestChange | None:
+def _headroom(setting: Setting[Any], weighed: Weighed) -> list[Change]:
     """The headroom that the roomiest tight machine leaves."""
     shares = []
     for outcome in weighed.placements:
@@ -126,21 +197,20 @@ def _headroom(setting: Setting[Any], weighed: Weighed) -> SmallestChange | None:
             split = outcome.planned
             shares.append(floor((split.usable_bytes - split.needed_bytes) / split.usable_bytes * 100) / 100)
     if not shares or weighed.count(TIGHT) == 0:
-        return None
+        return []
     least = max(shares)
-    return _tried(setting, Change("headroom_fraction", least, {"headroom_fraction": least}))
+    return [Change("headroom_fraction", least, {"headroom_fraction": least})]
 
 
-def _first(setting: Setting[Any], changes: Sequence[Change]) -> SmallestChange | None:
-    """The first of the kind's own changes that gives a candidate meeting everything."""
-    for change in changes:
-        found = _tried(setting, change)
-        if found is not None:
-            return found
-    return None
-
-
-def _tried(setting: Setting[Any], change: Change) -> SmallestChange | None:
+def _tried(setting: Setting[Any], weighed: Weighed, change: Change) -> Tried | None:
+    """The question sized and ranked with this change; None where it does not help."""
     changed = setting.changed(change.update)
-    count = weigh(changed, changed.place()).count(MEETS_TARGETS)
-    return SmallestChange(change=change.name, value=change.value, candidates=count) if count else None
+    is_placed_alike = changed.placing_key() == setting.placing_key()
+    found = weigh(changed, weighed.placements if is_placed_alike else changed.place())
+    if not len(found.rows):
+        return None
+    (first,) = ranking.rank(standing(changed, found), 0, 1)
+    row, count = int(found.rows[first]), found.count(MEETS_TARGETS)
+    if not count and (len(weighed.rows) or int(found.class_[row]) != TIGHT):
+        return None
+    return Tried(change, changed, found, row, count)

@@ -305,6 +305,21 @@ class FewerReplicas(Frozen):
     currency: str
 
 
+class Relief(Frozen):
+    """The candidate's machine sized again with one condition given up: what that condition costs."""
+
+    given_up: FitTarget
+    asked: float
+    got: float | None
+    """The latency it would have; None for the headroom."""
+    replicas: int
+    gpus_per_replica: int
+    machines: int
+    total: Money
+    currency: str
+    complete: bool
+
+
 class Candidate(Frozen):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
@@ -319,6 +334,8 @@ class Candidate(Frozen):
     """Requests of typical length planned on one replica at once, the headroom kept free."""
     fewer_replicas: FewerReplicas | None = None
     """Of the first candidate and of one shown alone, where giving way on a target or the headroom saves a replica."""
+    reliefs: tuple[Relief, ...] = ()
+    """Of the same candidates: the headroom and each target that cost machines, and the month without them."""
     gpus_per_replica: int
     machines: int
     idle_gpus: int
@@ -365,6 +382,22 @@ class SmallestChange(Frozen):
     candidates: int
 
 
+class Remedy(Frozen):
+    """Where no candidate meets everything: one change, and the first candidate when all is sized and ranked with it."""
+
+    change: str
+    value: float | str
+    candidates: int
+    """How many meet every target then; 0 where it fits only without the headroom."""
+    offer: OfferFacts
+    layout: Layout
+    replicas: int
+    machines: int
+    total: Money
+    currency: str
+    complete: bool
+
+
 class Cheapest(Frozen):
     """The offer that may be called the cheapest: lowest complete monthly total of class 1, on demand, price at
     most 180 days old, no marketplace floor and no estimate."""
@@ -396,6 +429,8 @@ class Comparison(Frozen):
     rejected: tuple[Rejection, ...]
     rejected_counts: dict[str, int]
     smallest_change: SmallestChange | None = None
+    remedies: tuple[Remedy, ...] = ()
+    """Where no candidate meets everything: a few changes of different kinds, the gentlest first."""
     not_comparable_count: int = 0
     cheapest_offer_id: int | None = None
     cheapest: Cheapest | None = None

@@ -130,7 +130,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Spared(Generic[P]):
-    """A placement with one replica fewer, and the target or headroom it gives up."""
+    """A placement that needs less, and the target or headroom it gives up."""
 
     smaller: P
     target: FitTarget
@@ -214,6 +214,10 @@ class Setting(ABC, Generic[P]):
     def spared(self, placed: P) -> Spared[P] | None:
         """The same machine with one replica fewer, where one target alone asks for the last."""
         return None
+
+    def relieved(self, placed: P) -> Iterable[Spared[P]]:
+        """The machine sized again without the headroom, and without each target, where that needs fewer machines."""
+        return ()
 
     def derive(self, placed: P, candidate: Candidate) -> dict[str, Derivation]:
         """How memory, speed and unit cost of a candidate come about; bills are derived for all kinds alike."""

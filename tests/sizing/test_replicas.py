@@ -11,6 +11,7 @@ from planner.sizing.results import Comparison
 from planner.sizing.workload import (
     BatchWorkload,
     Concurrency,
+    Filters,
     InputTokens,
     ModelReference,
     OutputTokens,
@@ -77,3 +78,88 @@ def test_ten_at_once_have_room_at_once_and_all_are_in_the_memory_shown(headroom_
         assert candidate.replicas == -(-10 // most)
         counted.add(candidate.replicas)
     assert len(counted) > 1
+
+
+BEYOND = ServingWorkload(
+    model=ModelReference(id="Qwen/Qwen3-32B"),
+    input_tokens=InputTokens(typical=8000, maximum=8000),
+    concurrency=Concurrency(average=20, peak=40),
+    filters=Filters(regions=("tokyo",)),
+)
+TOKYO = (Row("H100-NVL", price="10"), Row("A100-SXM4-80GB", price="4"))
+ELSEWHERE = Row("H200-SXM", price="6", places=("r2", "us"), count=8)
+"""Two machines where it was asked for, neither of which gives the first token in time, and one elsewhere."""
+
+
+def test_remedies_of_different_kinds_each_stand_with_the_month_that_asking_so_gives() -> None:
+    found = compared(BEYOND, *TOKYO, ELSEWHERE)
+    assert found.class_counts["1"] == 0
+    assert [one.change for one in found.remedies] == ["weights_format", "ttft_s", "regions"]
+    fp8, relaxed, elsewhere = found.remedies
+    asked = (
+        (fp8, BEYOND.model_copy(update={"weights_format": fp8.value})),
+        (relaxed, BEYOND.model_copy(update={"targets": Targets(ttft_s=float(relaxed.value))})),
+        (elsewhere, BEYOND.model_copy(update={"filters": Filters()})),
+    )
+    for remedy, workload in asked:
+        answer = compared(workload, *TOKYO, ELSEWHERE)
+        first = answer.candidates[0]
+        assert answer.class_counts["1"] == remedy.candidates > 0
+        assert (first.offer, first.layout, first.replicas, first.machines) == (
+            remedy.offer, remedy.layout, remedy.replicas, remedy.machines
+        )  # fmt: skip
+        assert (first.monthly.total, first.monthly.complete) == (remedy.total, remedy.complete)
+    assert found.smallest_change is not None
+    assert found.smallest_change.change == "weights_format"
+
+
+def test_a_target_moved_by_little_comes_before_another_format() -> None:
+    few = BEYOND.model_copy(update={"concurrency": Concurrency(average=1, peak=2)})
+    best = compared(few, TOKYO[0]).candidates[0].misses[0].best
+    assert best is not None
+    missed = few.model_copy(update={"targets": Targets(ttft_s=best * 0.98)})
+    first, second = compared(missed, TOKYO[0]).remedies
+    assert (first.change, second.change) == ("ttft_s", "weights_format")
+    assert best < float(first.value) <= 1.25 * best * 0.98
+
+
+def test_where_nothing_runs_a_change_that_fits_without_headroom_is_better_than_none() -> None:
+    model = ModelReference(id="meta-llama/Llama-3.1-70B-Instruct")
+    workload = ServingWorkload(
+        model=model, headroom_fraction=0.6, targets=Targets(ttft_s="none", tpot_s="none")
+    )
+    found = compared(workload, Row("H100-SXM5"))
+    assert not found.candidates
+    assert found.remedies
+    assert found.remedies[0].candidates == 0
+    assert found.smallest_change is None
+
+
+def test_what_headroom_and_targets_cost_is_the_month_of_asking_without_them() -> None:
+    workload = ServingWorkload(
+        model=ModelReference(id="Qwen/Qwen3-32B"),
+        input_tokens=InputTokens(typical=8000, maximum=8000),
+        concurrency=Concurrency(average=20, peak=40),
+        targets=Targets(ttft_s=2.5, tpot_s=0.05),
+    )
+    row = Row("H100-NVL", price="10")
+    first = compared(workload, row).candidates[0]
+    assert first.class_ == 1
+    without: dict[str, dict[str, Any]] = {
+        "headroom_fraction": {"headroom_fraction": 0.0},
+        "ttft_s": {"targets": Targets(ttft_s="none", tpot_s=0.05)},
+        "tpot_s": {"targets": Targets(ttft_s=2.5, tpot_s="none")},
+    }
+    expected = {}
+    for target, update in without.items():
+        other = compared(workload.model_copy(update=update), row).candidates[0]
+        if other.machines < first.machines:
+            expected[target] = (other.replicas, other.machines, other.monthly.total)
+    assert expected, "the test must have something to hold"
+    assert {one.given_up: (one.replicas, one.machines, one.total) for one in first.reliefs} == expected
+
+
+def test_a_condition_that_costs_nothing_is_not_named() -> None:
+    assert compared(ServingWorkload(), Row()).candidates[0].reliefs == ()
+    sure = compared(ServingWorkload(replicas_minimum=3), Row()).candidates[0]
+    assert (sure.machines, sure.reliefs) == (3, ())
