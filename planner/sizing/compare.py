@@ -238,8 +238,6 @@ def _fewer(
     )
 
 
-def _budget_miss(workload: CommonWorkload, monthly: Bill) -> tuple[Miss, ...]:
-    budget = workload.budget_per_month
 def _reliefs(
     setting: Setting[Any], weighed: Weighed, row: int, placement: Placed, facts: OfferFacts
 ) -> tuple[Relief, ...]:
@@ -293,6 +291,8 @@ def _smallest_change(remedies: tuple[Remedy, ...]) -> SmallestChange | None:
     return None
 
 
+def _budget_miss(workload: CommonWorkload, monthly: Bill) -> tuple[Miss, ...]:
+    budget = workload.budget_per_month
     if budget is None or monthly.total <= Decimal(str(budget)):
         return ()
     return (Miss(target="budget_per_month", asked=budget, got=float(monthly.total)),)
