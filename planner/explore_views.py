@@ -19,8 +19,8 @@ from accounts.access import team_id
 from planner import charts, csv_cells, services
 from planner.explore import drawn
 from planner.explore.alone import Alone, UnknownOffer
-from planner.explore.shapes import Shape
-from planner.explore.subjects import SUBJECTS
+from planner.explore.shapes import Shape, ends_of
+from planner.explore.subjects import SUBJECTS, Explored
 from planner.forms import WorkbenchForm
 from planner.sizing.architecture import ModelError
 from planner.sizing.results import Candidate, Comparison
@@ -70,7 +70,7 @@ def chart_csv(request: HttpRequest) -> HttpResponse:
     )
     y = described.y.title
     heads = (
-        _("Accelerators"), _("Offer"), described.x.title, y, f"{y}, low", f"{y}, high", _("Targets"), _("Frontier"),
+        _("Accelerators"), _("Offer"), described.x.title, y, *ends_of(y), _("Targets"), _("Frontier"),
     )  # fmt: skip
     return _file(csv_cells.table(heads, rows), "cost-speed")
 
@@ -80,11 +80,10 @@ def _with_complete_prices(workload: CommonWorkload) -> CommonWorkload:
     return workload.model_copy(update={"filters": filters})
 
 
-def _first(
-    workload: CommonWorkload, at: datetime, team: int | None, *, of_complete_prices: bool
-) -> tuple[Candidate, ...]:
-    asked = _with_complete_prices(workload) if of_complete_prices else workload
-    return services.compare(asked, at=at, team_id=team, limit=FIRST_CANDIDATES, rejected_limit=0).candidates
+def _first(workload: CommonWorkload, at: datetime, team: int | None) -> tuple[Candidate, ...]:
+    return services.compare(
+        workload, at=at, team_id=team, limit=FIRST_CANDIDATES, rejected_limit=0
+    ).candidates
 
 
 def _compared(form: WorkbenchForm, request: HttpRequest, at: datetime) -> Comparison | None:
@@ -154,19 +153,21 @@ def _explored(
     """The candidate and what was drawn of it; None where the question is refused or has no answer."""
     if not form.is_valid():
         return None
-    workload, team = form.workload(), team_id(request)
+    workload, team, made = form.workload(), team_id(request), SUBJECTS[subject]
     offer = request.GET.get("offer", "")
     try:
-        ranked = _first(workload, at, team, of_complete_prices=SUBJECTS[subject].of_complete_prices)
+        ranked = _first(workload, at, team)
         named = int(offer) if OFFER.fullmatch(offer) else None
         if named is None and not ranked:
             return None
         alone = Alone.on(workload, named if named is not None else ranked[0].offer.offer_id, at, team)
         candidate = alone.candidate()
+        others = _first(_with_complete_prices(workload), at, team) if made.of_complete_prices else ranked
     except UnknownOffer:
         raise Http404(_("No such offer.")) from None
     except (ModelError, UnknownRuntime):
         return None
     if candidate is None:
         return None
-    return candidate, SUBJECTS[subject].make(alone, ranked)
+    managed = form.kind.managed_per_million(form.cleaned_data, workload)
+    return candidate, made.make(Explored(alone, others, managed))

@@ -141,9 +141,23 @@ class SheetField(forms.Field):
 
 
 class NumberField(SheetField):
-    """A number in the field's own unit. ``scale`` of them make one unit of the document (100 % = 1)."""
+    """A number in the field's own unit. ``scale`` of them make one unit of the document (100 % = 1).
 
-    def __init__(self, *, integer: bool = False, scale: int = 1, blank: Any = None, **options: Any) -> None:
+    ``above`` and ``most`` limit fields that no document knows; the limits of all others are the document's.
+    """
+
+    def __init__(
+        self,
+        *,
+        integer: bool = False,
+        scale: int = 1,
+        blank: Any = None,
+        above: float | None = None,
+        most: float | None = None,
+        **options: Any,
+    ) -> None:
+        self.above = above
+        self.most = most
         self.integer = integer
         self.scale = scale
         self.blank = blank
@@ -174,6 +188,7 @@ class NumberField(SheetField):
             raise ValidationError(_("This number is out of every range."), code="range") from None
         if read in (float("inf"), float("-inf")):
             raise ValidationError(_("This number is out of every range."), code="range")
+        self._within(text, number)
         if not self.integer:
             return read
         if number != number.to_integral_value() or abs(number) > 10**18:
@@ -181,6 +196,20 @@ class NumberField(SheetField):
                 _("“%(text)s” is not a whole number."), code="not_whole", params={"text": text}
             )
         return int(number)
+
+    def _within(self, text: str, number: Decimal) -> None:
+        if self.above is not None and number <= Decimal(str(self.above)):
+            raise ValidationError(
+                _("%(value)s is too small: more than %(limit)s %(unit)s is accepted."),
+                code="range",
+                params={"value": text, "limit": self.shown_limit(self.above), "unit": self.unit},
+            )
+        if self.most is not None and number > Decimal(str(self.most)):
+            raise ValidationError(
+                _("%(value)s is too large: at most %(limit)s %(unit)s is accepted."),
+                code="range",
+                params={"value": text, "limit": self.shown_limit(self.most), "unit": self.unit},
+            )
 
     def says_default(self, text: str) -> bool:
         """Whether another spelling of the default was typed (``1000.0``)."""

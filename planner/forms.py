@@ -244,6 +244,12 @@ class WorkbenchForm(forms.Form):
             place[path[-1]] = value
         if cleaned.get("config") and self.pasted is not None:
             document["model"] = {"config": self.pasted}
+        try:
+            self.kind.complete(document, cleaned)
+        except forms.ValidationError as refused:
+            for name, errors in refused.error_dict.items():
+                if name not in self.errors:
+                    self.add_error(name, errors)
         return document
 
     def _place(self, refused: ValidationError) -> None:

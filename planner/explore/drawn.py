@@ -150,11 +150,13 @@ def _svg_curves(shape: Curves) -> str:
         ends = f'x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"'
         parts.append(f'<line class="target" {ends} stroke="{INK["ink"]}" stroke-dasharray="4 3"/>')
         parts.append(written(WIDTH - RIGHT + 6, y - 6, mark.label))
-    for mark in shape.upright:
+    marks = sorted(shape.upright, key=lambda mark: mark.value)
+    for mark in marks:
         at = f"{across.at(mark.value):.1f}"
         ends = f'x1="{at}" x2="{at}" y1="{TOP}" y2="{foot}"'
         parts.append(f'<line class="target" {ends} stroke="{INK["ink"]}" stroke-dasharray="4 3"/>')
-        parts.append(written(at, TOP - 6, mark.label, anchor="middle"))
+        anchor = "middle" if len(marks) == 1 else "end" if mark is marks[0] else "start"
+        parts.append(written(at, TOP - 6, mark.label, anchor=anchor))
     lowest = TOP
     for number, curve in enumerate(shape.curves):
         parts += _svg_curve(curve, number, across, up)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from planner.charts import Axis
 
 Cell = str | float | None
@@ -45,7 +47,7 @@ class Curves:
         heads = [self.x.title]
         for curve in self.curves:
             name = self.y.title if len(self.curves) == 1 else f"{curve.name} ({self.y.unit})"
-            heads += [name, f"{name}, low", f"{name}, high"] if curve.band else [name]
+            heads += [name, *ends_of(name)] if curve.band else [name]
         return tuple(heads)
 
     @property
@@ -60,6 +62,10 @@ class Curves:
                 values = found.get(x, (None, None, None))
                 row += list(values) if curve.band else [values[0]]
             yield tuple(row)
+
+
+def ends_of(name: str) -> tuple[str, str]:
+    return _("%(name)s, low end") % {"name": name}, _("%(name)s, high end") % {"name": name}
 
 
 @dataclass(frozen=True)

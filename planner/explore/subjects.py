@@ -17,23 +17,36 @@ Text = str | Promise
 
 
 @dataclass(frozen=True)
+class Explored:
+    """What a subject is drawn of."""
+
+    alone: Alone
+    """The candidate that is explored, by itself."""
+    others: tuple[Candidate, ...] = ()
+    """The first candidates of the ranking."""
+    managed_per_million: float | None = None
+    """What the reader pays a service for a million tokens, in the workload's currency and mix of in and out."""
+
+
+@dataclass(frozen=True)
 class Subject:
     title: Text
-    make: Callable[[Alone, tuple[Candidate, ...]], Shape | None]
-    """Given one offer alone and the first candidates of the ranking."""
+    make: Callable[[Explored], Shape | None]
     of_complete_prices: bool = False
-    """Candidates with a line of unknown price are left out."""
+    """Of the other candidates, those with a line of unknown price are left out."""
 
 
 SUBJECTS: dict[str, Subject] = {
-    "sensitivity": Subject(_("What moves it"), lambda alone, _first: sensitivity.chart(alone)),
-    "memory": Subject(_("Memory and context"), lambda alone, _first: llm.memory_by_context(alone)),
-    "tpot": Subject(_("TPOT and load"), lambda alone, _first: llm.latency_by_load(alone)),
-    "ttft": Subject(_("TTFT and load"), lambda alone, _first: llm.first_token_by_load(alone)),
-    "throughput": Subject(_("Throughput and load"), lambda alone, _first: llm.throughput_by_load(alone)),
+    "sensitivity": Subject(_("What moves it"), lambda given: sensitivity.chart(given.alone)),
+    "memory": Subject(_("Memory and context"), lambda given: llm.memory_by_context(given.alone)),
+    "tpot": Subject(_("TPOT and load"), lambda given: llm.latency_by_load(given.alone)),
+    "ttft": Subject(_("TTFT and load"), lambda given: llm.first_token_by_load(given.alone)),
+    "throughput": Subject(_("Throughput and load"), lambda given: llm.throughput_by_load(given.alone)),
     "utilisation": Subject(
         _("Cost and utilisation"),
-        lambda _alone, candidates: utilisation.chart(candidates),
+        lambda given: utilisation.chart(
+            given.alone.candidate(), given.others, managed_per_million=given.managed_per_million
+        ),
         of_complete_prices=True,
     ),
 }

@@ -181,6 +181,14 @@ def nothing(*_given: Any) -> tuple[Any, ...]:
     return ()
 
 
+def no_change(*_given: Any) -> None:
+    return None
+
+
+def no_price(*_given: Any) -> None:
+    return None
+
+
 def no_words(*_given: Any) -> str:
     return ""
 
@@ -247,6 +255,12 @@ class Kind:
     """What was understood of the model and the software."""
     pins: Callable[[Any, datetime], Mapping[str, str] | None] = field(default=lambda _workload, _at: {})
     """Keys of the link that fix what was read from outside, so that it means the same later; None if unreadable."""
+
+    complete: Callable[[dict[str, Any], Mapping[str, Any]], None] = no_change
+    """Puts into the document what fields without a path mean together; given it and the cleaned fields. May raise
+    ``ValidationError`` by field."""
+    managed_per_million: Callable[[Mapping[str, Any], Any], float | None] = no_price
+    """What a service asks for a million tokens in the workload's mix, by the cleaned fields; None if not stated."""
 
     @property
     def key(self) -> str:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from planner.columns import LLM_MEMORY, SERVING_SPEED, THROUGHPUT, TOKEN_COST
 from planner.fields import ChoiceField, NumberField
 from planner.figures import Figure, duration, ranged, significant
-from planner.kinds import every_kind, host_block, llm_shared
+from planner.kinds import by_token, every_kind, host_block, llm_shared
 from planner.kinds.frame import Block, Example, Fold, Group, Kind, Measure, Row, Variant, put, scaled
 from planner.options import OBJECTIVES
 from planner.sizing.quantities import Estimate
@@ -143,6 +143,8 @@ SERVING = Kind(
     workload=ServingWorkload,
     setting=llm_shared.setting,
     pins=llm_shared.pins,
+    complete=by_token.state_rate,
+    managed_per_million=by_token.managed_per_million,
     fields={
         **llm_shared.MODEL,
         **llm_shared.ENGINE,
@@ -165,6 +167,7 @@ SERVING = Kind(
             unit="1/s",
             help_text=gettext_lazy("If given, it wins over the average at once."),
         ),
+        **by_token.VOLUME,
         **llm_shared.HIT,
         "ttft": NumberField(
             label=gettext_lazy("First token within"),
@@ -192,6 +195,7 @@ SERVING = Kind(
         **every_kind.TERMS,
         **every_kind.FILTERS,
         **every_kind.CURRENCY,
+        **by_token.MANAGED,
         **every_kind.KEPT,
         **llm_shared.OPTIONS,
         **every_kind.ASSUMED,
@@ -203,12 +207,20 @@ SERVING = Kind(
             (
                 *llm_shared.LENGTH_ROWS,
                 ("users", "users_peak"),
-                Fold(gettext_lazy("Request rate, prefix cache"), ("rate", "hit")),
+                Fold(
+                    gettext_lazy("Request rate, tokens a month, prefix cache"),
+                    ("rate", ("m_in", "m_out"), "hit"),
+                ),
             ),
         ),
         Group(
             gettext_lazy("Targets"),
-            (("ttft", "tpot"), Row(("objective", "currency"), "uneven"), llm_shared.HEADROOM_FOLD),
+            (
+                ("ttft", "tpot"),
+                Row(("objective", "currency"), "uneven"),
+                llm_shared.HEADROOM_FOLD,
+                by_token.MANAGED_FOLD,
+            ),
         ),
         every_kind.WHEN_AND_WHERE,
         every_kind.WHAT_IS_KEPT,

@@ -37,6 +37,11 @@
     tight: function (c) { return { color: c.tight, size: 9, symbol: "diamond-open", line: { width: 1.4 } }; },
   };
 
+  // 1, 2 and 5 of each decade; whole decades alone where there are so many that labels would meet.
+  function steps(values) {
+    return Math.log10(Math.max.apply(null, values) / Math.min.apply(null, values)) > 3.2 ? 1 : "D2";
+  }
+
   function place(axis, value) { return axis.type === "log" ? Math.log10(value) : value; }
 
   function pale(colour, share) {
@@ -58,9 +63,11 @@
       shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, y0: mark[0], y1: mark[0], line: line });
       annotations.push({ xref: "paper", x: 1, xanchor: "right", y: place(layout.yaxis, mark[0]), yanchor: "bottom", text: mark[1], showarrow: false, font: font });
     }
-    for (const mark of meta.upright || []) {
+    const uprightMarks = (meta.upright || []).slice().sort(function (a, b) { return a[0] - b[0]; });
+    for (const mark of uprightMarks) {  // Two names part to both sides, so that they never meet.
+      const side = uprightMarks.length === 1 ? "center" : mark === uprightMarks[0] ? "right" : "left";
       shapes.push({ type: "line", yref: "paper", y0: 0, y1: 1, x0: mark[0], x1: mark[0], line: line });
-      annotations.push({ yref: "paper", y: 1, yanchor: "bottom", x: place(layout.xaxis, mark[0]), xanchor: "center", text: mark[1], showarrow: false, font: font });
+      annotations.push({ yref: "paper", y: 1, yanchor: "bottom", x: place(layout.xaxis, mark[0]), xanchor: side, text: mark[1], showarrow: false, font: font });
     }
     const data = figure.data.map(function (trace) {
       const colour = c["memory-" + trace.meta.role];
@@ -69,8 +76,8 @@
       return Object.assign({}, trace, { line: Object.assign({ color: colour, width: 2 }, trace.line), marker: { color: colour, size: 5 } });
     });
     const bars = Boolean(meta.rows);
-    const across = layout.xaxis.type === "log" ? { dtick: "D2", tickformat: ",~r" } : { tickformat: bars ? "+,~r" : ",~r" };
-    const upright = bars ? { gridcolor: "rgba(0,0,0,0)" } : { tickformat: ",~r", rangemode: "tozero" };
+    const across = layout.xaxis.type === "log" ? { dtick: steps(data.flatMap(function (trace) { return trace.x; })), tickformat: ",~r" } : { tickformat: bars ? "+,~r" : ",~r" };
+    const upright = bars ? { gridcolor: "rgba(0,0,0,0)" } : layout.yaxis.type === "log" ? { dtick: steps(data.flatMap(function (trace) { return trace.y; })), tickformat: ",~r" } : { tickformat: ",~r", rangemode: "tozero" };
     return {
       data: data,
       layout: {

@@ -16,7 +16,7 @@ from planner import services
 from planner.explore import drawn, llm, sensitivity, utilisation
 from planner.explore.alone import Alone, UnknownOffer
 from planner.explore.shapes import Bars, Curves
-from planner.explore.subjects import SUBJECTS
+from planner.explore.subjects import SUBJECTS, Explored
 from planner.kinds import KINDS
 from planner.sizing.results import Candidate
 from planner.sizing.workload import BatchWorkload, Concurrency, InputTokens, ServingWorkload
@@ -136,15 +136,51 @@ def test_throughput_never_falls_with_more_requests(now: datetime) -> None:
     assert all(later >= earlier * 0.999 for earlier, later in pairwise(values))
 
 
-def test_cost_over_utilisation_is_the_cost_at_full_use_at_its_end(now: datetime) -> None:
+def test_cost_over_utilisation_begins_with_the_first_candidate_of_the_table(now: datetime) -> None:
     candidates = services.compare(ServingWorkload(), at=now, limit=4).candidates
-    curves = utilisation.chart(tuple(c for c in candidates if c.monthly.complete))
+    curves = utilisation.chart(candidates[0], candidates)
     assert curves is not None
-    first = next(c for c in candidates if c.monthly.complete)
+    assert curves.curves[0].name.startswith(
+        f"{candidates[0].offer.accelerator}, {candidates[0].offer.provider_name}"
+    )
     share, cost = curves.curves[0].points[-1]
     assert share == 100
-    assert cost == pytest.approx(float(first.per_million_tokens.at_full_use or 0))
-    assert utilisation.chart(()) is None
+    assert cost == pytest.approx(float(candidates[0].per_million_tokens.at_full_use or 0))
+    assert len({curve.name for curve in curves.curves}) == len(curves.curves)
+    assert utilisation.chart(None, ()) is None
+
+
+def test_a_first_candidate_with_unknown_lines_is_drawn_and_said_to_be_a_least(now: datetime) -> None:
+    first = services.compare(ServingWorkload(), at=now, limit=1).candidates[0]
+    for complete in (True, False):
+        monthly = first.monthly.model_copy(update={"complete": complete})
+        curves = utilisation.chart(first.model_copy(update={"monthly": monthly}), ())
+        assert curves is not None
+        assert ("≥" in curves.curves[0].name) is not complete
+        assert ("the least it can cost" in curves.caption) is not complete
+
+
+def test_break_even_lies_where_the_first_curve_meets_the_price_by_the_token(now: datetime) -> None:
+    first = services.compare(ServingWorkload(), at=now, limit=1).candidates[0]
+    full = float(first.per_million_tokens.at_full_use or 0)
+    curves = utilisation.chart(first, (), managed_per_million=full * 4)
+    assert curves is not None
+    assert [mark.value for mark in curves.across] == [full * 4]
+    assert {mark.label: mark.value for mark in curves.upright}["break-even"] == pytest.approx(25)
+    assert "from 25.0 % of full use on" in curves.caption
+    never = utilisation.chart(first, (), managed_per_million=full / 2)
+    assert never is not None
+    assert "break-even" not in {mark.label for mark in never.upright}
+    assert "costs less than the first candidate at any use" in never.caption
+
+
+def test_the_page_of_a_subject_is_about_the_first_row_of_the_table(client: Client) -> None:
+    query = "managed_in=0.1&managed_out=0.5"
+    for subject in ("utilisation", "tpot", "memory"):
+        page = client.get(f"/workbench/explore/{subject}/?{query}")
+        table = client.get("/workbench/").context["answer"]["comparison"]
+        assert page.context["of"].offer.offer_id == table.candidates[0].offer.offer_id
+    assert "of full use on" in client.get(f"/workbench/explore/utilisation/?{query}").content.decode()
 
 
 @pytest.mark.parametrize(
@@ -194,7 +230,7 @@ def test_the_points_of_the_chart_are_a_file_too(client: Client) -> None:
 def test_drawings_escape_what_they_are_given(now: datetime) -> None:
     found, _first = alone(ServingWorkload(), now)
     for subject in SUBJECTS.values():
-        shape = subject.make(found, services.compare(ServingWorkload(), at=now, limit=4).candidates)
+        shape = subject.make(Explored(found, services.compare(ServingWorkload(), at=now, limit=4).candidates))
         if shape is not None:
             assert "<script" not in drawn.svg(shape)
             assert drawn.plotly(shape)["data"]

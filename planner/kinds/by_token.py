@@ -1,0 +1,86 @@
+"""Use and price by the token: a volume of tokens a month, and what a service asks for a million of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from planner.fields import NumberField, SheetField
+from planner.kinds.frame import Fold
+
+MILLION = 1_000_000
+SECONDS_PER_HOUR = 3_600
+MILLIONS_MAXIMUM = 1e9
+PRICE_MAXIMUM = 1e6
+
+VOLUME: dict[str, SheetField] = {
+    "m_in": NumberField(
+        label=gettext_lazy("Or: tokens in, a month"),
+        unit=gettext_lazy("million"),
+        above=0,
+        most=MILLIONS_MAXIMUM,
+    ),
+    "m_out": NumberField(
+        label=gettext_lazy("Tokens out, a month"),
+        unit=gettext_lazy("million"),
+        above=0,
+        most=MILLIONS_MAXIMUM,
+        help_text=gettext_lazy(
+            "Spread over the hours that the machines are on; with both, what makes more requests counts."
+        ),
+    ),
+}
+MANAGED: dict[str, SheetField] = {
+    "managed_in": NumberField(
+        label=gettext_lazy("1M tokens in"), above=0, most=PRICE_MAXIMUM, unit=gettext_lazy("per 1M")
+    ),
+    "managed_out": NumberField(
+        label=gettext_lazy("1M tokens out"),
+        above=0,
+        most=PRICE_MAXIMUM,
+        unit=gettext_lazy("per 1M"),
+        help_text=gettext_lazy(
+            "What a service asks, in the currency chosen above: drawn against the machines."
+        ),
+    ),
+}
+MANAGED_FOLD = Fold(gettext_lazy("Price by the token, to compare with"), (("managed_in", "managed_out"),))
+
+
+def state_rate(document: dict[str, Any], cleaned: Mapping[str, Any]) -> None:
+    """A volume of tokens a month as requests per second. Raises ``ValidationError`` beside a stated rate.
+
+    requests/s = max(tokens in ÷ typical input, tokens out ÷ typical output) ÷ (3,600 × hours × days)
+    """
+    millions = {"in_": cleaned.get("m_in"), "out": cleaned.get("m_out")}
+    requests = [
+        volume * MILLION / (cleaned.get(length) or default)
+        for (length, volume), default in zip(millions.items(), _lengths(document), strict=True)
+        if volume
+    ]
+    if not requests:
+        return
+    if document.get("request_rate_per_s") is not None:
+        raise ValidationError({"m_in": _("State either requests per second or tokens a month, not both.")})
+    schedule = document.get("schedule", {})
+    hours = float(schedule.get("hours_per_day") or 24) * float(schedule.get("days_per_month") or 30.4167)
+    if hours > 0:
+        document["request_rate_per_s"] = max(requests) / (SECONDS_PER_HOUR * hours)
+
+
+def _lengths(document: Mapping[str, Any]) -> tuple[int, int]:
+    taken = document.get("input_tokens", {}).get("typical") or 1000
+    return taken, document.get("output_tokens", {}).get("typical") or 300
+
+
+def managed_per_million(cleaned: Mapping[str, Any], workload: Any) -> float | None:
+    """A million tokens of a service, in and out as the typical request mixes them; None unless both are given."""
+    taken, made = cleaned.get("managed_in"), cleaned.get("managed_out")
+    if not taken or not made:
+        return None
+    tokens_in, tokens_out = workload.input_tokens.typical, workload.output_tokens.typical
+    return float((taken * tokens_in + made * tokens_out) / (tokens_in + tokens_out))
