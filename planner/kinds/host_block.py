@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
 
-from planner.figures import gib, significant
-from planner.kinds.frame import Block
+from planner.figures import Figure, gib, given, significant
+from planner.kinds.frame import Block, Cell
+from planner.sizing import host
 from planner.sizing.quantities import GB, GIB
 from planner.sizing.results import Candidate
 
 MB = 10**6
-ASSUMED_READ_BYTES_PER_S = 1e9
-"""Of network storage, where the offer does not say."""
-Rows = list[tuple[str, tuple[str, ...]]]
+Rows = list[tuple[str, tuple[Cell, ...]]]
 
 
 def value(candidate: Candidate, name: str) -> float | None:
     found = candidate.figures.get(name)
     return None if found is None else found.value
+
+
+def derived(candidate: Candidate, name: str, form: Callable[[float], str]) -> Cell:
+    """A figure of the core, which opens the derivation of its name."""
+    found = value(candidate, name)
+    return _("unknown") if found is None else Figure(form(found), opens=name)
+
+
+def offered(found: float | None, form: Callable[[float], str]) -> Cell:
+    """What is known of the offer; there is nothing to derive."""
+    return given(form(found)) if found else _("unknown")
 
 
 def size(found: float | None) -> str:
@@ -40,40 +50,36 @@ def span(seconds: float | None) -> str:
     return f"{significant(seconds)} s" if seconds < 120 else f"{significant(seconds / 60)} min"
 
 
-def known(found: float | None, form: str) -> str:
-    return form.format(found) if found else _("unknown")
-
-
 def network_per_gpu(candidate: Candidate) -> float | None:
     """Bytes/s between machines for one GPU of this offer; None where no source says."""
-    host = candidate.offer.host
-    if host is None or host.network_bytes_per_s is None:
+    facts = candidate.offer.host
+    if facts is None or facts.network_bytes_per_s is None:
         return None
-    return host.network_bytes_per_s / max(1, candidate.offer.gpu_count)
+    return facts.network_bytes_per_s / max(1, candidate.offer.gpu_count)
 
 
 def host_rows(candidate: Candidate) -> Rows:
     """Cores, their clock and memory: needed by one machine, and what the offer has."""
-    offer, cores = candidate.offer, value(candidate, "host_cores")
-    ram = value(candidate, "host_ram_bytes")
+    offer = candidate.offer
+    has_cores = "host_cores" in candidate.figures
     rows: Rows = [
         (
             _("Cores"),
             (
-                significant(cores) if cores is not None else _("no number is enough"),
-                known(offer.vcpu, "{:,.0f} vCPU"),
+                derived(candidate, "host_cores", significant) if has_cores else _("no number is enough"),
+                offered(offer.vcpu, "{:,.0f} vCPU".format),
             ),
         ),
         (
             _("Memory"),
             (
-                f"{gib(ram)} GiB" if ram else _("unknown"),
-                known(offer.ram_bytes and offer.ram_bytes / GIB, "{:,.0f} GiB"),
+                derived(candidate, "host_ram_bytes", lambda found: f"{gib(found)} GiB"),
+                offered(offer.ram_bytes, lambda found: f"{found / GIB:,.0f} GiB"),
             ),
         ),
     ]
     if offer.host is not None and offer.host.clock_ghz:
-        rows.append((_("Clock"), ("", f"{offer.host.clock_ghz:.1f} GHz")))
+        rows.append((_("Clock"), ("", given(f"{offer.host.clock_ghz:.1f} GHz"))))
     return rows
 
 
@@ -82,11 +88,11 @@ def storage_read(candidate: Candidate) -> float | None:
     return candidate.offer.host.storage_bytes_per_s if candidate.offer.host else None
 
 
-def local_disk(candidate: Candidate) -> str:
-    host = candidate.offer.host
-    if host is None or not host.disk_bytes:
+def local_disk(candidate: Candidate) -> Cell:
+    facts = candidate.offer.host
+    if facts is None or not facts.disk_bytes:
         return _("unknown")
-    return f"{host.disk_bytes / GB:,.0f} GB {host.disk_kind or ''}".strip()
+    return given(f"{facts.disk_bytes / GB:,.0f} GB {facts.disk_kind or ''}".strip())
 
 
 def serving_block(candidate: Candidate) -> Block | None:
@@ -94,18 +100,21 @@ def serving_block(candidate: Candidate) -> Block | None:
     weights = value(candidate, "weights_file_bytes")
     if weights is None:
         return None
-    offered = storage_read(candidate)
-    load_s = weights / (offered or ASSUMED_READ_BYTES_PER_S)
+    known = storage_read(candidate)
+    load_s = weights / (known or float(host.NETWORK_STORAGE_BYTES_PER_S.value))
     rows = host_rows(candidate)
     rows += [
         (
             _("Disk for two versions of the weights"),
-            (size(value(candidate, "storage_needed_bytes")), local_disk(candidate)),
+            (derived(candidate, "storage_needed_bytes", size), local_disk(candidate)),
         ),
-        (_("Reading network storage"), (_("as fast as it can"), rate(offered))),
+        (_("Reading network storage"), (_("as fast as it can"), offered(known, rate))),
         (
             _("Loading the weights takes"),
-            (span(load_s), _("at this rate") if offered else _("at an assumed 1 GB/s")),
+            (
+                Figure(span(load_s), opens="load_s"),
+                _("at this rate") if known else _("at an assumed rate"),
+            ),
         ),
     ]
     return Block(
@@ -139,11 +148,14 @@ def host_cautions(candidate: Candidate) -> tuple[str, ...]:
 
 
 def disk_cautions(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, ...]:
-    """Where less is kept on disk than the weights take: the bill would lack it."""
-    weights, kept_gb = value(candidate, "weights_file_bytes"), workload.get("storage_gb")
-    if weights is None or not isinstance(kept_gb, int | float) or weights <= kept_gb * GB:
+    """Where less is asked to be kept than the versions of the weights take, which the bill counts."""
+    needed, kept_gb = value(candidate, "storage_needed_bytes"), workload.get("storage_gb")
+    if needed is None or not isinstance(kept_gb, int | float) or needed <= kept_gb * GB:
         return ()
     return (
-        _("The weights take %(weights)s; only %(kept)s are kept on disk, and paid for. Raise “Kept on disk”.")
-        % {"weights": size(weights), "kept": size(kept_gb * GB)},
+        _(
+            "All kept versions of the weights take %(needed)s: the bill counts them, not the %(kept)s of “Kept on "
+            "disk”."
+        )
+        % {"needed": size(needed), "kept": size(kept_gb * GB)},
     )

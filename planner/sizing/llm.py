@@ -8,8 +8,9 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, ClassVar
 
 from planner.sizing import bill, fewer, host, llm_derivations, memory, memory_derivations, offload, support
+from planner.sizing import storage_need as kept_data
 from planner.sizing.architecture import Architecture, active_parameter_count, parameter_count
-from planner.sizing.bill import Run
+from planner.sizing.bill import Needs, Run
 from planner.sizing.constants import Constants
 from planner.sizing.devices import Layout, Machine
 from planner.sizing.formats import FORMATS
@@ -94,6 +95,13 @@ class LlmSetting(Setting[Placement]):
         if placed.job_hours is not None:
             return bill.jobs(self.workload.schedule, Decimal(str(round(placed.job_hours.value, 6))))
         return bill.scheduled(self.workload.schedule)
+
+    def needs(self) -> Needs:
+        """What is asked to be kept, or all kept versions of the weights where that is more."""
+        workload = self.workload
+        weights = footprint(self.arch, workload.weights_format, Layout()).total_bytes
+        versions = host.WEIGHTS_KEPT.given(workload.assumed)
+        return Needs(kept_data.served_gb(workload.storage_gb, weights, versions), workload.egress_gb_per_month)
 
     @property
     def orders(self) -> Mapping[str, Callable[[Placement], float | None]]:

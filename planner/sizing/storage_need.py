@@ -53,6 +53,16 @@ def need(kept: tuple[Kept, ...], method: Method, pattern: Pattern, *, resumes: b
     return StorageNeed(kept=kept, warnings=tuple(warnings))
 
 
+def served_gb(asked_gb: float, weights_bytes: float, versions: float) -> float:
+    """GB to be paid for where a model is served: what is asked to be kept, or all versions of its weights if more.
+
+    >>> served_gb(100, 141e9, 2), served_gb(100, 16e9, 2)
+    (282.0, 100)
+    """
+    needed = versions * weights_bytes / GB
+    return asked_gb if needed <= asked_gb else round(needed, 3)
+
+
 def read_s(size_bytes: float, bytes_per_s: float, readers: int = 1, per_reader: bool = True) -> float:
     """Seconds to read something back: by each of several machines its own share, or all of it over one link."""
     return size_bytes / (bytes_per_s * (readers if per_reader else 1))

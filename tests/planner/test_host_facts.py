@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 from html import unescape
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -14,6 +15,7 @@ from catalog.models.machines import MachineType
 from planner import services
 from planner.host_facts import hosts, network_bytes_per_s
 from planner.kinds.host_block import disk_cautions, host_cautions, serving_block
+from planner.sizing.results import BillLine
 from planner.sizing.training.workload import PretrainingWorkload
 from planner.sizing.workload import ServingWorkload
 from tests.planner.factories import make_offer, make_small_catalog
@@ -89,7 +91,25 @@ def test_an_offer_with_too_small_a_host_is_told_of() -> None:
     assert "1 virtual cores" in told[1]
 
 
-def test_weights_that_are_larger_than_what_is_kept_are_told_of() -> None:
+def test_all_versions_of_the_weights_are_paid_for_where_less_is_asked_to_be_kept() -> None:
+    at = timezone.now()
+    make_small_catalog(at)
+
+    def line(**asked: Any) -> BillLine:
+        best = services.compare(ServingWorkload(**asked), at=at).candidates[0]
+        return next(line for line in best.monthly.lines if line.what == "storage")
+
+    # Two versions of Llama 3.1 8B in BF16.
+    assert line(storage_gb=10).quantity == pytest.approx(2 * 16.06, rel=0.01)
+    assert line(storage_gb=0).quantity == line(storage_gb=10).quantity
+    assert line(storage_gb=100).quantity == 100
+    assert line(storage_gb=10, assumed={"weights_kept": 1}).quantity == pytest.approx(16.06, rel=0.01)
+    narrow = line(storage_gb=10, weights_format="fp8")
+    assert narrow.quantity is not None
+    assert 16 < narrow.quantity < 20
+
+
+def test_a_bill_that_counts_more_than_is_asked_to_be_kept_says_so() -> None:
     at = timezone.now()
     make_small_catalog(at)
     best = services.compare(ServingWorkload(), at=at).candidates[0]
