@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from planner import cautions, kinds, wording
+from planner import cautions, change_words, kinds, wording
 from planner.candidate_views import CandidateView, candidate_view
 from planner.columns import Column
 from planner.figures import money
@@ -215,7 +215,7 @@ def _smallest_change(comparison: Comparison) -> str:
     change = comparison.smallest_change
     if change is None:
         return ""
-    what = wording.change({"change": change.change, "to": change.value})
+    what = change_words.change({"change": change.change, "to": change.value})
     return ngettext(
         "The smallest change that would do: %(what)s. Then %(n)d machine meets every target.",
         "The smallest change that would do: %(what)s. Then %(n)d machines meet every target.",

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from planner import wording
+from planner import change_words, rejection_words
 from planner.figures import gib
 from planner.sizing.results import Comparison, Rejection
 
@@ -46,13 +46,13 @@ def rejected_groups(comparison: Comparison, *, language: str) -> tuple[RejectedG
         groups.append(
             RejectedGroup(
                 code=code,
-                title=wording.reason(code),
-                sentence=wording.reason_sentence(code),
+                title=rejection_words.reason(code),
+                sentence=rejection_words.reason_sentence(code),
                 count=comparison.rejected_counts.get(code, len(rows)),
                 rows=tuple(_rejected(row, language) for row in rows),
             )
         )
-    order = list(wording.REASONS)
+    order = list(rejection_words.REASONS)
     return tuple(
         sorted(groups, key=lambda group: order.index(group.code) if group.code in order else len(order))
     )
@@ -66,7 +66,7 @@ def _shortfall(rejection: Rejection) -> float:
 
 def rejected(rejection: Rejection, language: str) -> dict[str, Any]:
     """One rejected offer by itself."""
-    return {"reason": wording.reason(rejection.reason), "row": _rejected(rejection, language)}
+    return {"reason": rejection_words.reason(rejection.reason), "row": _rejected(rejection, language)}
 
 
 def _rejected(rejection: Rejection, language: str) -> RejectedView:
@@ -83,6 +83,6 @@ def _rejected(rejection: Rejection, language: str) -> RejectedView:
         it=rejection,
         place=name or offer.region,
         shortfall=shortfall,
-        detail="" if shortfall else wording.rejection_detail(rejection.reason, rejection.detail),
-        help=tuple(wording.change(change) for change in rejection.what_would_help),
+        detail="" if shortfall else rejection_words.rejection_detail(rejection.reason, rejection.detail),
+        help=tuple(change_words.change(change) for change in rejection.what_would_help),
     )

@@ -92,55 +92,6 @@ OBJECTIVES: dict[str, Text] = {
     "finish": _("earliest finish"),
 }
 
-REASONS: dict[str, Text] = {
-    "support": _("This runtime cannot run it there"),
-    "context": _("Requests are longer than the model takes"),
-    "memory": _("Does not fit in memory"),
-    "divisibility": _("Cannot be split evenly"),
-    "include": _("Not among the accelerators asked for"),
-    "exclude": _("Accelerator excluded"),
-    "region": _("Another region"),
-    "provider": _("Another provider"),
-    "gpu_count": _("More GPUs in the machine than asked for"),
-    "price": _("Price filtered out"),
-    "interruption": _("An interruption is not affordable"),
-    "tier": _("Other terms than asked for"),
-    "incomplete_price": _("Price not completely known"),
-    "overload": _("Overloaded at the peak"),
-    "currency": _("No exchange rate"),
-    "budget": _("Above the budget"),
-    "deadline": _("Misses the deadline"),
-}
-REASON_SENTENCES: dict[str, Text] = {
-    "support": _("The engine, at this version, does not run this model or format on this GPU."),
-    "context": _("Nothing can be done by choosing another machine: the model or the lengths must change."),
-    "memory": _(
-        "Weights, KV cache for the peak, activations and overhead need more than the GPUs of one machine "
-        "offer."
-    ),
-    "divisibility": _(
-        "Heads, vocabulary or quantisation groups do not divide by the number of GPUs that would be "
-        "needed."
-    ),
-    "include": _("Your filter names other accelerators."),
-    "exclude": _("Your filter leaves this accelerator out."),
-    "region": _("Your filter names other regions."),
-    "provider": _("Your filter names other providers."),
-    "gpu_count": _("Your filter asks for smaller machines."),
-    "price": _("The price is higher, older or less certain than your filter allows."),
-    "interruption": _(
-        "Spot and preemptible machines can vanish; this workload is not marked as interruptible."
-    ),
-    "tier": _("The offer is sold on terms that the filter leaves out."),
-    "incomplete_price": _(
-        "A line that this workload needs has no known price, and only complete prices were asked for."
-    ),
-    "overload": _("No number of replicas that was tried bears the peak."),
-    "currency": _("The price is in a currency without a known rate; it cannot be ranked."),
-    "budget": _("The month costs more than the budget."),
-    "deadline": _("The job would not end in time."),
-}  # fmt: skip
-
 FIGURES: dict[str, Text] = {
     "weights_bytes": _("Weights on one GPU"),
     "kv_bytes_per_token": _("KV cache per token"),
@@ -253,56 +204,6 @@ MISSING: dict[str, Text] = {
     "rework": _("rework"),
 }
 
-CHANGES: dict[str, Text] = {
-    "weights_format": _("weights in %(to)s"),
-    "kv_format": _("KV cache in %(to)s"),
-    "concurrency_peak": _("at most %(to)s requests at once"),
-    "concurrency": _("at most %(to)s requests at once"),
-    "input_tokens_maximum": _("inputs of at most %(to)s tokens"),
-    "output_tokens_maximum": _("outputs of at most %(to)s tokens"),
-    "context": _("at most %(to)s tokens per request"),
-    "headroom_fraction": _("a memory headroom of %(to)s"),
-    "ttft_s": _("a first token within %(to)s s"),
-    "tpot_s": _("one token every %(to)s"),
-    "gpu_count": _("%(to)s GPUs per replica"),
-    "gpus_per_replica": _("%(to)s GPUs per replica"),
-    "tiers": _("terms that include %(to)s"),
-    "tier": _("terms that include %(to)s"),
-    "interruptible": _("marking the workload as interruptible"),
-    "budget_per_month": _("a budget of %(to)s a month"),
-    "deadline_hours": _("a deadline of %(to)s h"),
-    "objective": _("ranking by %(to)s"),
-    "filters": _("no filters"),
-    "regions": _("any region"),
-    "providers": _("any provider"),
-    "include": _("any accelerator"),
-    "exclude": _("no excluded accelerator"),
-    "complete_prices_only": _("prices that are not completely known"),
-    "price_age_days_maximum": _("prices of up to %(to)s days"),
-    "gpu_count_maximum": _("machines of up to %(to)s GPUs"),
-    "price_per_month_maximum": _("a price limit of %(to)s a month"),
-    "memory_bytes": _("%(to)s of memory per GPU"),
-    "runtime": _("%(to)s as the runtime"),
-    "replicas_minimum": _("at least %(to)s replicas"),
-    "maximum_tokens": _("at most %(to)s tokens per request"),
-    "tp": _("%(to)s GPUs per replica"),
-    "gpu_memory_utilization": _("gpu_memory_utilization of at most %(to)s"),
-    "offload_layers": _("%(to)s layers computed by the host"),
-    "offload_expert_layers": _("the experts of %(to)s layers computed by the host"),
-    "offload_weights_gib": _("%(to)s GiB of weights per GPU read from host memory"),
-    "request_rate_per_s": _("at most %(to)s requests per second"),
-    "recompute": _("full recomputation of activations"),
-    "micro_batch": _("a micro-batch of %(to)s, accumulated to the same effective batch"),
-    "chunked_loss": _("the loss in chunks"),
-    "sharding": _("ZeRO-3, which splits the weights too"),
-    "savings_together": _("full recomputation, one sample at a time, the loss in chunks and ZeRO-3 together"),
-    "offload_optimizer": _("the optimizer in host memory"),
-    "offload_activations": _("kept activations in host memory"),
-    "optimizer": _("AdamW in 8 bits"),
-    "method": _("%(to)s instead"),
-    "machines_maximum": _("up to %(to)s machines"),
-}
-
 MEMORY_PARTS: dict[str, Text] = {
     "weights": _("weights"),
     "frozen": _("frozen weights"),
@@ -328,7 +229,6 @@ _TABLES: dict[str, Mapping[str, Text]] = {
     "misses": TARGETS,
     "warnings": WARNINGS,
     "line": LINES,
-    "reason": REASONS,
     "figure": FIGURES,
 }
 
@@ -343,27 +243,20 @@ def _word(language: str, table: str, code: str) -> str:
     """A page says the same few hundred times."""
     words = _TABLES.get(table, {})
     parts = [part.strip() for part in code.split(",")]
-    return listed(str(words.get(part, _bare(part))) for part in parts)
+    return listed(str(words.get(part, bare(part))) for part in parts)
 
 
 def listed(parts: Iterable[str]) -> str:
     return pgettext("between the items of a list", ", ").join(parts)
 
 
-def _bare(code: str) -> str:
+def bare(code: str) -> str:
+    """A code without words, shown as it is."""
     return code.replace("_", " ")
 
 
 def objective(code: str) -> str:
-    return str(OBJECTIVES.get(code, _bare(code)))
-
-
-def reason(code: str) -> str:
-    return str(REASONS.get(code, _bare(code)))
-
-
-def reason_sentence(code: str) -> str:
-    return str(REASON_SENTENCES.get(code, ""))
+    return str(OBJECTIVES.get(code, bare(code)))
 
 
 def limit_sentence(code: str) -> str:
@@ -371,44 +264,15 @@ def limit_sentence(code: str) -> str:
 
 
 def warning(code: str) -> str:
-    return str(WARNINGS.get(code, _bare(code)))
+    return str(WARNINGS.get(code, bare(code)))
 
 
 def memory_part(name: str) -> str:
-    return str(MEMORY_PARTS.get(name, _bare(name)))
+    return str(MEMORY_PARTS.get(name, bare(name)))
 
 
 def figure(name: str) -> str:
-    return str(FIGURES.get(name, _bare(name)))
-
-
-def change(what: Mapping[str, Any]) -> str:
-    """One computed change: ``{"change": "weights_format", "to": "fp8"}`` → "weights in FP8"."""
-    code = str(what.get("change", ""))
-    to = what.get("to", what.get("value", ""))
-    return _change(code, to)
-
-
-def _change(code: str, to: Any) -> str:
-    if code not in CHANGES:
-        return f"{_bare(code)}: {to}" if to not in ("", None) else _bare(code)
-    return str(CHANGES[code]) % {"to": _shown(code, to)}
-
-
-def _shown(code: str, to: Any) -> str:
-    if code in ("weights_format", "kv_format"):
-        return FORMATS.get(str(to), str(to))
-    if code == "headroom_fraction" and isinstance(to, int | float):
-        return f"{to * 100:g} %"
-    if code == "tpot_s" and isinstance(to, int | float):
-        return f"{to * 1000:,.3g} ms"
-    if code == "memory_bytes" and isinstance(to, int | float):
-        return f"{to / 1024**3:,.1f} GiB"
-    if code in ("tiers", "tier"):
-        return word("tier", to)
-    if isinstance(to, int | float) and not isinstance(to, bool):
-        return f"{to:,.4g}" if isinstance(to, float) else f"{to:,}"
-    return str(to)
+    return str(FIGURES.get(name, bare(name)))
 
 
 FORMATS = {
@@ -442,25 +306,6 @@ def _age(language: str, days: int) -> str:
     return ngettext("price %(n)d day old", "price %(n)d days old", days) % {"n": days}
 
 
-def rejection_detail(reason_code: str, detail: Mapping[str, Any]) -> str:
-    """What the core noted beside a reason, as "name: value"; the rule's own code is worded where it is known."""
-    rule = detail.get("rule")
-    if rule is not None and str(rule) in RULES:
-        words = {key: _shown(key, value) for key, value in detail.items()}
-        words["runtime"] = RUNTIMES.get(words.get("runtime", ""), words.get("runtime", ""))
-        return str(RULES[str(rule)]) % words
-    if reason_code in ("tier", "interruption") and "tier" in detail:
-        return word("tier", detail["tier"])
-    if reason_code == "gpu_count" and "gpu_count" in detail:
-        return _("%(n)s GPUs") % {"n": detail["gpu_count"]}
-    if reason_code == "currency" and "currency" in detail:
-        return str(detail["currency"])
-    if reason_code in DETAIL_SAYS_NOTHING:
-        return ""
-    return listed(f"{_bare(str(key))} {_shown(str(key), value)}" for key, value in detail.items())
-
-
-DETAIL_SAYS_NOTHING = frozenset({"memory", "overload"})
 RUNTIMES = {
     "vllm": "vLLM", "sglang": "SGLang", "tensorrt_llm": "TensorRT-LLM", "llama_cpp": "llama.cpp",
     "lmdeploy": "LMDeploy", "tgi": "Text Generation Inference", "transformers": "Transformers", "exllama": "ExLlamaV2",
@@ -473,58 +318,6 @@ def class_word(number: int) -> str:
 
 
 CLASSES: dict[int, Text] = {1: _("meet every target"), 2: _("miss a target"), 3: _("tight in memory")}
-
-RULES: dict[str, Text] = {
-    "overload": _("%(replicas)s replicas, the most that are tried, bear %(rate_per_s)s requests per second"),
-    "precision_not_run": _("%(device)s does not compute in %(precision)s"),
-    "matrix_rate_unknown": _("how fast %(device)s multiplies matrices is not known"),
-    "slice_trains_nothing": _("training is not planned on a slice of %(device)s"),
-    "no_split": _("no split over %(gpus)s GPUs was found that the heads, layers and batch allow"),
-    "context_length": _("the longest request has %(asked)s tokens, the model takes %(maximum)s"),
-    "format_not_on_device": _("%(runtime)s %(version)s does not run %(weights_format)s on %(device)s"),
-    "format_not_supported": _("%(runtime)s %(version)s does not run %(weights_format)s"),
-    "format_needs_newer_version": _("%(weights_format)s needs %(runtime)s %(needs_version)s or newer"),
-    "kv_format_not_supported": _("%(runtime)s %(version)s has no KV cache in %(kv_format)s"),
-    "kv_format_not_on_device": _("%(runtime)s %(version)s has no KV cache in %(kv_format)s on %(device)s"),
-    "model_needs_newer_version": _("this model needs %(runtime)s %(needs_version)s or newer"),
-    "device_not_supported": _("%(runtime)s %(version)s does not run on %(device)s"),
-    "offload_not_supported": _("%(runtime)s has no such option to keep weights in host memory"),
-    "offload_needs_newer_version": _(
-        "keeping these weights in host memory needs %(runtime)s %(needs_version)s or newer"
-    ),
-    "offload_without_experts": _("this model has no experts that could be kept in host memory"),
-    "context_parallel": _(
-        "%(ranks)s ranks cannot share the cache of %(kv_heads)s KV heads over %(tp)s GPUs: they must divide the GPUs, "
-        "and be no more than those that hold the same heads"
-    ),
-    "context_parallel_kind": _(
-        "ranks share the cache only where every layer attends over the whole sequence"
-    ),
-    "split_not_supported": _("%(runtime)s does not split a model so"),
-    "split_needs_newer_version": _("this split needs %(runtime)s %(needs_version)s or newer"),
-    "overcommitted": _(
-        "a gpu_memory_utilization of %(asked)s leaves too little beside it, so that the engine would fail to start; at "
-        "most %(maximum)s works"
-    ),
-    "host_memory": _("the host would need %(needed_gib)s GiB of memory, it has %(has_gib)s GiB"),
-    "memory_only": _("only the memory of %(runtime)s is worked out, not its speed"),
-    "model_not_supported": _("%(runtime)s %(version)s does not run this model"),
-    "model_needs_older_version": _("%(runtime)s %(version)s does not run this model any more"),
-    "unknown_rate": _("no compute rate of %(device)s is known for %(weights_format)s"),
-    "not_sized": _("this kind of model cannot be sized there yet"),
-    "layers": _("%(layers)s layers do not divide by %(pp)s"),
-    "vocabulary": _("a vocabulary of %(vocabulary)s does not divide by %(tp)s"),
-    "heads": _("%(heads)s attention heads do not divide by %(tp)s"),
-    "kv_heads": _("%(kv_heads)s KV heads do not divide by %(tp)s"),
-    "experts": _("%(experts)s experts do not divide by %(ep)s"),
-    "intermediate": _("an MLP width of %(intermediate)s does not divide by %(tp)s"),
-    "quantised_group": _(
-        "an MLP width of %(intermediate)s over %(tp)s GPUs does not divide into groups of %(group)s"
-    ),
-    "estimated": _("the source only estimates its price"),
-    "age": _("the price is %(got)s days old, asked for at most %(asked)s"),
-    "maximum": _("%(got)s a month, asked for at most %(asked)s"),
-}
 
 GLOSSES: dict[str, Text] = {
     "TTFT": _("Time to first token: from the request to the first word of the answer"),

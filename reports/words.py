@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from django.utils.translation import gettext as _
 
-from planner import assumption_words, wording
+from planner import assumption_words, change_words, rejection_words
 from planner.figures import money
 from planner.sizing.quantities import GIB
 from planner.sizing.results import Rejection
@@ -107,8 +107,8 @@ def shortfall(row: Rejection) -> str:
 
 def rejection(row: Rejection) -> str:
     short = shortfall(row)
-    return f"{wording.reason(row.reason)} ({short})" if short else wording.reason(row.reason)
+    return f"{rejection_words.reason(row.reason)} ({short})" if short else rejection_words.reason(row.reason)
 
 
 def remedies(row: Rejection) -> str | None:
-    return assumption_words.either(wording.change(change) for change in row.what_would_help) or None
+    return assumption_words.either(change_words.change(change) for change in row.what_would_help) or None

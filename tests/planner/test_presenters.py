@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from django.utils import translation
 
-from planner import figures, wording
+from planner import change_words, figures, rejection_words, wording
 from planner.memory_bar import memory_bar
 from planner.sizing.results import MemorySplit
 
@@ -69,10 +69,21 @@ def test_a_layout_says_what_is_per_replica() -> None:
 def test_a_code_without_words_is_shown_rather_than_hidden() -> None:
     assert wording.word("limit", "new_limit") == "new limit"
     assert wording.warning("something_new") == "something new"
-    assert wording.change({"change": "something_else", "to": 3}) == "something else: 3"
+    assert change_words.change({"change": "something_else", "to": 3}) == "something else: 3"
 
 
 def test_details_are_joined_as_the_reader_s_language_does() -> None:
     with translation.override("ja"):
-        assert "、" in wording.rejection_detail("other", {"first": 1, "second": 2})
-    assert wording.rejection_detail("other", {"first": 1, "second": 2}) == "first 1, second 2"
+        assert "、" in rejection_words.rejection_detail("other", {"first": 1, "second": 2})
+    assert rejection_words.rejection_detail("other", {"first": 1, "second": 2}) == "first 1, second 2"
+
+
+@pytest.mark.parametrize("reason", ["include", "exclude", "region", "provider"])
+def test_a_filter_s_rejection_says_what_was_asked_for_without_brackets(reason: str) -> None:
+    detail = {"accelerator": "H100-SXM5", "asked": ["L40S", "L4"]}
+    said = rejection_words.rejection_detail(reason, detail)
+    assert said.endswith("L40S, L4")
+    assert "[" not in said
+    assert "'" not in said
+    with translation.override("ja"):
+        assert rejection_words.rejection_detail(reason, detail).count("L40S、L4") == 1

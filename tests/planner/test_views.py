@@ -15,7 +15,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from planner import kinds, wording
+from planner import kinds, rejection_words
 from planner.models import PastedConfig
 from tests.factories import AT
 from tests.planner.factories import make_small_catalog
@@ -294,9 +294,9 @@ def test_old_prices_and_large_machines_can_be_left_out_beside_the_table(client: 
 
 @pytest.mark.parametrize("reason", ["context", "gpu_count", "price"])
 def test_every_reason_of_a_rejection_has_words(reason: str) -> None:
-    assert str(wording.REASONS[reason])
-    assert str(wording.REASON_SENTENCES[reason])
-    assert wording.rejection_detail("price", {"rule": "age", "asked": 180, "got": 882}).startswith(
+    assert str(rejection_words.REASONS[reason])
+    assert str(rejection_words.REASON_SENTENCES[reason])
+    assert rejection_words.rejection_detail("price", {"rule": "age", "asked": 180, "got": 882}).startswith(
         "the price is 882"
     )
 
