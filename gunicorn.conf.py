@@ -37,8 +37,18 @@ os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(_metrics_dir)
 
 def when_ready(server: Any) -> None:
     """Before the workers are forked: what is loaded by now is never garbage, and its pages stay shared."""
+    _note_address()
     gc.collect()
     gc.freeze()
+
+
+def _note_address() -> None:
+    """For what is made elsewhere on this machine, such as a file that the command line exports."""
+    host = os.environ.get("HOST", "127.0.0.1")
+    if host in ("127.0.0.1", "0.0.0.0", "[::]", "::"):  # noqa: S104  # nosec B104
+        host = "localhost"
+    file = Path(_data_dir).resolve() / "address"
+    file.write_text(f"http://{host}:{os.environ.get('PORT', '8000')}\n", encoding="ascii")
 
 
 def child_exit(server: Any, worker: Any) -> None:

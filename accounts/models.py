@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractUser, BaseUserManager
@@ -99,6 +100,10 @@ class Team(models.Model):
     name = models.CharField(_("name"), max_length=120)
     is_personal = models.BooleanField(default=False)
     allow_share_links = models.BooleanField(_("allow share links"), default=True)
+    price_alert_percent = models.DecimalField(
+        _("price alert"), max_digits=5, decimal_places=1, null=True, blank=True, default=Decimal(10)
+    )
+    """Plans tell of prices that moved by more than this; None: not unless a plan says otherwise."""
     created_at = models.DateTimeField()
     members: models.ManyToManyField[User, Membership] = models.ManyToManyField(
         User, through="Membership", related_name="teams"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any, cast
 
 from django import forms
+from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
 from accounts.access import EMAIL_MAX_LENGTH
@@ -13,6 +16,8 @@ from accounts.models import Membership, Role, Team, User
 from mitsumori.text_fields import PlainTextField
 
 NAME_LENGTH = 120
+PERCENT_LEAST, PERCENT_MOST = Decimal("0.5"), Decimal("500")
+_PERCENT = re.compile(r"\d{1,6}(\.\d{1,6})?", re.ASCII)
 
 
 class NameForm(forms.Form):
@@ -29,11 +34,41 @@ class TeamForm(forms.Form):
     name = PlainTextField(label=_("Name of the team"), max_length=NAME_LENGTH)
 
 
+class PercentField(forms.DecimalField):
+    """By how much a price must move to be told; ASCII digits with a point."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        # As text: a field for numbers would silently lose what it does not take.
+        attrs = {"inputmode": "decimal", "maxlength": "12"}
+        super().__init__(
+            min_value=PERCENT_LEAST,
+            max_value=PERCENT_MOST,
+            max_digits=4,
+            decimal_places=1,
+            widget=forms.TextInput(attrs=attrs),
+            **kwargs,
+        )
+
+    def to_python(self, value: Any) -> Decimal | None:  # type: ignore[override]
+        text = str(value or "").strip(" \t\u3000\u00a0")
+        if text and not _PERCENT.fullmatch(text):
+            raise ValidationError(_("A number such as 10 or 2.5 is accepted here."), code="number")
+        found: Decimal | None = super().to_python(text)
+        return found
+
+
 class TeamSettingsForm(TeamForm):
     allow_share_links = forms.BooleanField(
         label=_("Plans of this team may be shared by public links"),
         required=False,
         help_text=_("Without this mark no link can be made, and the existing ones do not open."),
+    )
+    price_alert_percent = PercentField(
+        label=_("Tell of prices that moved by more than so many percent"),
+        required=False,
+        help_text=_(
+            "Of the candidates that plans chose or rank first. Empty: never. A plan may have its own."
+        ),
     )
 
 

@@ -18,6 +18,7 @@ from accounts.access import INVITED_KEY, TEAM_KEY, demand_role, signed_in
 from accounts.models import Invitation, Membership, Role, Team, User
 from accounts.services import create_team
 from accounts.team_forms import InviteForm, RoleForm, TeamForm, TeamSettingsForm
+from mitsumori.text_fields import plain_number
 
 REFUSED = 422
 
@@ -53,14 +54,22 @@ def team(request: HttpRequest, pk: int) -> HttpResponse:
     if not form.is_valid():
         return _team_page(request, found, settings_form=form, status=REFUSED)
     teams.settle(
-        found, name=form.cleaned_data["name"], allow_share_links=form.cleaned_data["allow_share_links"]
+        found,
+        name=form.cleaned_data["name"],
+        allow_share_links=form.cleaned_data["allow_share_links"],
+        price_alert_percent=form.cleaned_data["price_alert_percent"],
     )
     messages.success(request, _("The settings of the team were saved."))
     return redirect("team", pk=found.pk)
 
 
 def _team_page(request: HttpRequest, found: Team, status: int = 200, **more: Any) -> HttpResponse:
-    initial = {"name": found.name, "allow_share_links": found.allow_share_links}
+    percent = found.price_alert_percent
+    initial = {
+        "name": found.name,
+        "allow_share_links": found.allow_share_links,
+        "price_alert_percent": "" if percent is None else plain_number(percent),
+    }
     context = {
         "team": found,
         "members": found.memberships.select_related("user").order_by("user__name", "user__email"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 from django.db import transaction
 
@@ -52,9 +53,12 @@ def _demand_shared(team: Team) -> None:
         raise PersonalTeamError(team.pk)
 
 
-def settle(team: Team, *, name: str, allow_share_links: bool) -> None:
-    """The team's name, and whether its plans may be shown by public links; links stop and come back with it."""
-    Team.objects.filter(pk=team.pk).update(name=name, allow_share_links=allow_share_links)
+def settle(team: Team, *, name: str, allow_share_links: bool, price_alert_percent: Decimal | None) -> None:
+    """The team's name; whether its plans may be shown by public links, which stop and come back with it; and from
+    which move of a price on its plans tell of it (None: never)."""
+    Team.objects.filter(pk=team.pk).update(
+        name=name, allow_share_links=allow_share_links, price_alert_percent=price_alert_percent
+    )
 
 
 def invite(

@@ -43,6 +43,7 @@ class Environment(BaseSettings):
     csrf_trusted_origins: str = Field("", validation_alias=_named("CSRF_TRUSTED_ORIGINS"))
     https: bool | None = Field(None, validation_alias=_named("HTTPS"))
     trusted_proxy_count: int = Field(0, ge=0, le=10)
+    address: str = Field("", max_length=200, pattern=r"^(https?://[^\s/]+)?/?$")
     host: str = Field("127.0.0.1", validation_alias=_named("HOST"))
     port: int = Field(8000, ge=1, le=65535, validation_alias=_named("PORT"))
     database_url: str = Field("", validation_alias=_named("DATABASE_URL"))
@@ -127,6 +128,10 @@ ALLOWED_HOSTS = _words(ENVIRONMENT.allowed_hosts) or [
     socket.gethostname().lower(),
     *([ENVIRONMENT.host] if ENVIRONMENT.host not in {"0.0.0.0", "::"} else []),  # noqa: S104  # nosec B104
 ]
+# What papers, tables and mails give as the address of this installation (`mitsumori/addresses.py`).
+PUBLIC_ADDRESS = ENVIRONMENT.address.rstrip("/") or (
+    f"{'https' if HTTPS else 'http'}://{ALLOWED_HOSTS[0].lstrip('.*')}" if PRODUCTION else ""
+)
 CSRF_TRUSTED_ORIGINS = _words(ENVIRONMENT.csrf_trusted_origins)
 
 # --- The application ---------------------------------------------------------------------------------------
@@ -259,6 +264,10 @@ CELERY_RESULT_BACKEND = "django-db"
 CELERY_RESULT_EXTENDED = True
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+# Beside the schedules that the database holds: what must run wherever a beat does.
+CELERY_BEAT_SCHEDULE = {
+    "look at prices of plans": {"task": "reports.tasks.look_at_prices", "schedule": timedelta(minutes=15)}
+}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_CONNECTION_TIMEOUT = 1.0

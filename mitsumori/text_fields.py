@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -35,3 +36,8 @@ class PlainTextField(forms.CharField):
         if not self.lines and _LINE_ENDS.search(text):
             raise ValidationError(_("One line is accepted here, without tabs and line breaks."), code="lines")
         return text.replace("\r\n", "\n")
+
+
+def plain_number(number: Decimal) -> str:
+    """A decimal as a person types it: 10, not 10.0 and not 1E+1."""
+    return f"{number.normalize():f}"

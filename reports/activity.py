@@ -1,4 +1,4 @@
-"""A plan's log. Names only: no e-mail address ever stands in it."""
+"""A plan's log. Names only, or what stands before the @ where somebody gave none: never an e-mail address."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from reports.models import TITLE_LENGTH, Activity, Plan
 
 What = Literal[
     "saved", "computed", "repriced", "reworded", "rearranged", "checklist", "copied", "forked", "imported", "archived",
-    "restored", "shared", "revoked", "tagged", "commented", "withdrew", "decided"
+    "restored", "shared", "revoked", "tagged", "commented", "withdrew", "decided",
+    "alerts",
 ]  # fmt: skip
 
 
@@ -23,6 +24,6 @@ def log(
         what=what,
         number=number,
         detail=detail[:TITLE_LENGTH],
-        who=user.name if user else "",
+        who=user.get_short_name()[:TITLE_LENGTH] if user else "",
         created_at=at,
     )

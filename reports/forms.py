@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, cast
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Team
 from mitsumori.text_fields import PlainTextField
 from reports import notes
 from reports.models import NOTE_LENGTH, TITLE_LENGTH, PlanVersion
-from reports.services import Words
+from reports.services import LINK_LIFETIME_MAX, Words
 
 QUERY_LENGTH = 8000
 MOMENT_LENGTH = 40
@@ -202,16 +203,30 @@ class EditForm(WordsForm):
 
 
 class ShareForm(forms.Form):
-    """How long a new link works."""
+    """How long a new link works, and for whom it is."""
 
     LIFETIMES = (
         ("7", _("7 days")),
         ("30", _("30 days")),
         ("90", _("90 days")),
         ("365", _("1 year")),
+        ("until", _("until the end of the day below")),
         ("never", _("until it is revoked")),
     )
     lifetime = forms.ChoiceField(label=_("The link works for"), choices=LIFETIMES, initial="30")
+    until = forms.DateField(
+        label=_("Last day, if it is to end on one"),
+        required=False,
+        input_formats=["%Y-%m-%d"],
+        widget=forms.DateInput(attrs={"type": "date"}),
+        help_text=_("At most two years from now, in UTC."),
+    )
+    note = PlainTextField(
+        label=_("For whom"),
+        max_length=TITLE_LENGTH,
+        required=False,
+        help_text=_("For your team to remember; readers of the link do not see it."),
+    )
     password = forms.CharField(
         label=_("Password, if one should be asked for"),
         max_length=LINK_PASSWORD_LENGTH,
@@ -227,9 +242,32 @@ class ShareForm(forms.Form):
             raise ValidationError(_("At least 8 characters, or none."))
         return password
 
-    def lifetime_of_link(self) -> timedelta | None:
-        days = self.cleaned_data["lifetime"]
-        return None if days == "never" else timedelta(days=int(days))
+    def clean_until(self) -> date | None:
+        day: date | None = self.cleaned_data["until"]
+        today = timezone.now().date()
+        if day is not None and not today <= day < today + LINK_LIFETIME_MAX:
+            raise ValidationError(_("A day from today to two years from now is accepted."))
+        return day
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or self.cleaned_data
+        if "until" in self.errors or "lifetime" in self.errors:
+            return data
+        if data["lifetime"] == "until" and data["until"] is None:
+            self.add_error("until", _("Say on which day it ends."))
+        if data["lifetime"] != "until" and data["until"] is not None:
+            self.add_error("until", _("To end on this day, choose “until the end of the day below” above."))
+        return data
+
+    def lifetime_of_link(self, at: datetime) -> timedelta | None:
+        """How long from now; None: until it is revoked."""
+        lifetime = self.cleaned_data["lifetime"]
+        if lifetime == "never":
+            return None
+        if lifetime == "until":
+            day: date = self.cleaned_data["until"]
+            return datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1) - at
+        return timedelta(days=int(lifetime))
 
 
 class LinkPasswordForm(forms.Form):

@@ -12,7 +12,7 @@ from django.db import transaction
 from accounts.models import User
 from reports.activity import log
 from reports.content import read_comparison
-from reports.models import Comment, Decision, Plan, PlanTag, PlanVersion
+from reports.models import TITLE_LENGTH, Comment, Decision, Plan, PlanTag, PlanVersion
 
 TAGS_MAXIMUM = 20
 TAG_LENGTH = 40
@@ -77,7 +77,7 @@ def comment(version: PlanVersion, about: Subject, text: str, *, user: User, at: 
             subject=about.text,
             text=text,
             created_by=user,
-            author=user.name,
+            author=user.get_short_name()[:TITLE_LENGTH],
             created_at=at,
         )
         log(version.plan, "commented", user=user, at=at, number=version.number, detail=about.text)

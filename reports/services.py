@@ -30,7 +30,8 @@ UNSIZABLE = (ModelError, UnknownRuntime)
 """What the planner raises for a model or a runtime that it cannot size at all."""
 
 PRICED_AT_MAX_AGE = timedelta(days=30)
-LINK_LIFETIME_MAX = timedelta(days=365)
+LINK_LIFETIME_MAX = timedelta(days=732)
+"""Two years and the rest of the last day."""
 SECRET_MAX_LENGTH = 200
 TRIES_MAXIMUM = 10
 TRIES_WINDOW = timedelta(minutes=15)
@@ -339,6 +340,7 @@ def share(
     at: datetime,
     lifetime: timedelta | None = None,
     password: str = "",
+    note: str = "",
 ) -> tuple[ShareLink, str]:
     """A new link to exactly this version, and its secret, which is shown once and never stored."""
     plan = version.plan
@@ -348,6 +350,7 @@ def share(
     log(plan, "shared", user=user, at=at, number=version.number, detail=secret[:SHOWN_PREFIX_LENGTH])
     link = ShareLink.objects.create(
         password=make_password(password) if password else "",
+        note=note,
         version=version,
         secret_sha256=secret_digest(secret),
         shown_prefix=secret[:SHOWN_PREFIX_LENGTH],

@@ -70,6 +70,7 @@ def shared(request: HttpRequest, token: str) -> HttpResponse:
     context: dict[str, Any] = {
         "title": link.version.title,
         "token": token,
+        "until": link.expires_at,
         "sheet": pages.sheet(
             link.version, request.GET.get("page"), is_shared=True, currency=request.GET.get("currency", "")
         ),
@@ -85,11 +86,15 @@ def _password_page(
     return quiet(render(request, "reports/shared_locked.html", context, status=status))
 
 
-@csrf_protect
+@csrf_exempt  # until the link is found to be open: a closed one answers everybody the same
 @require_http_methods(["POST"])
 def unlock(request: HttpRequest, token: str) -> HttpResponse:
     """Takes the password of a protected link; the page itself only reads."""
-    link = opened(token)
+    return _unlock(request, token, opened(token))
+
+
+@csrf_protect
+def _unlock(request: HttpRequest, token: str, link: ShareLink) -> HttpResponse:
     form = LinkPasswordForm(request.POST)
     if not form.is_valid():
         return _password_page(request, token, form, REFUSED)

@@ -17,9 +17,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.access import current_team, demand_role, signed_in, team_id
 from accounts.models import Role, Team, User
 from planner.documents import WorkloadInvalid
-from reports import asked, merging, pages, presenters, services
+from reports import asked, merging, pages, presenters, price_words, prices, services
 from reports.forms import AddForm, EditForm, SaveForm, ShareForm, WordsForm
-from reports.models import Comment, Plan, PlanVersion, ShareLink
+from reports.models import Comment, Decision, Plan, PlanVersion, ShareLink
 from reports.notes import decision_of
 
 PLANS_PER_PAGE = 50
@@ -61,7 +61,11 @@ def plans(request: HttpRequest) -> HttpResponse:
     if tag:
         found = found.tagged(tag)
     page = Paginator(found, PLANS_PER_PAGE).get_page(request.GET.get("page"))
-    context = {"page": page, "q": text, "tag": tag, "archived": archived}
+    moved = prices.standing_moves(list(page.object_list))
+    rows = [
+        {"plan": each, "moved": price_words.in_short(moved.get(each.pk, []))} for each in page.object_list
+    ]
+    context = {"page": page, "rows": rows, "q": text, "tag": tag, "archived": archived}
     return render(request, "reports/plans.html", context)
 
 
@@ -169,6 +173,9 @@ def version(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 def _version_page(
     request: HttpRequest, found: PlanVersion, role: Role, *, is_plan_page: bool
 ) -> HttpResponse:
+    is_newest = found.number == found.plan.latest_number
+    moves = prices.standing_moves([found.plan]).get(found.plan.pk, []) if is_newest else []
+    comment_count = Comment.objects.filter(version__plan=found.plan, withdrawn_at__isnull=True).count()
     context = {
         "plan": found.plan,
         "version": found,
@@ -177,11 +184,13 @@ def _version_page(
         ),
         "is_plan_page": is_plan_page,
         "in_currency": pages.asked_currency(request.GET.get("currency", "")),
-        "is_newest": found.number == found.plan.latest_number,
+        "is_newest": is_newest,
+        "moves": [price_words.since_the_plan(move) for move in moves],
         "may_edit": role.includes(Role.EDITOR),
         "may_own": role.includes(Role.OWNER),
         "tags": list(found.plan.tags.values_list("word", flat=True)),
-        "comment_count": Comment.objects.filter(version__plan=found.plan, withdrawn_at__isnull=True).count(),
+        "comment_count": comment_count,
+        "has_notes": comment_count > 0 or Decision.objects.filter(version__plan=found.plan).exists(),
         "decision": decision_of(found),
     }
     return render(request, "reports/plan.html", context)
@@ -356,8 +365,9 @@ def _new_link(request: HttpRequest, plan: Plan, form: ShareForm, at: datetime) -
             services.newest(plan),
             user=_user(request),
             at=at,
-            lifetime=form.lifetime_of_link(),
+            lifetime=form.lifetime_of_link(at),
             password=form.cleaned_data["password"],
+            note=form.cleaned_data["note"],
         )
     except services.LinksClosedError:
         form.add_error(

@@ -42,6 +42,7 @@ def done(code: str) -> str:
         "commented": _("commented"),
         "withdrew": _("withdrew a comment"),
         "decided": _("recorded a decision"),
+        "alerts": _("changed the price alerts"),
     }.get(code, code)
 
 

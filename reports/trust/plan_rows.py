@@ -23,6 +23,7 @@ def plan_parts() -> Iterable[Row]:
     for part in (
         "compare/",
         "discussion/",
+        "prices/",
         "v/{one}/copy/",
         "v/{one}/request/",
         "v/{one}/request/answers.csv",
@@ -39,6 +40,8 @@ def plan_parts() -> Iterable[Row]:
         ("comments/", MEMBERS, {"text": "zq"}),
         ("decisions/", EDITORS, decision),
         ("checklist/", EDITORS, {"base_number": "2"}),
+        ("prices/", EDITORS, {"rule": "own", "percent": "5"}),
+        ("prices/mail/", MEMBERS, {"mail": "yes"}),
     )
     for part, allow, form in posts:
         yield _post(part, allow, form)

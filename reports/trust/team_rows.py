@@ -16,7 +16,7 @@ def teams() -> Iterable[Row]:
     seen = {"as": "owner", "path": "/accounts/teams/{team}/"}
     small = {"editor": [403], "viewer": [403]}
     away = {"removed": [404], "other_owner": [404], "staff": [404]}
-    settings = {"name": "Team A", "allow_share_links": "on"}
+    settings = {"name": "Team A", "allow_share_links": "on", "price_alert_percent": "10"}
     invited = {"email": "zq@a.example", "role": "viewer", "lifetime": "1"}
     yield row(
         "/accounts/teams/{team}/",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 import time_machine
@@ -40,9 +41,9 @@ def test_a_link_ends_at_its_expiry_and_not_a_second_later(plan: Plan, crew: Crew
     assert services.open_shared(secret, at=end + timedelta(seconds=1)) is None
 
 
-def test_a_link_lives_at_most_a_year(plan: Plan, crew: Crew, at: datetime) -> None:
+def test_a_link_lives_at_most_two_years(plan: Plan, crew: Crew, at: datetime) -> None:
     make_link(plan, crew, at, timedelta(days=36_500))
-    assert ShareLink.objects.get().expires_at == at + timedelta(days=365)
+    assert ShareLink.objects.get().expires_at == at + timedelta(days=732)
 
 
 def test_a_revoked_link_is_closed_at_the_next_request(
@@ -253,3 +254,48 @@ def test_a_protected_plan_is_not_taken_over_without_its_password(
     given = {"link": secret, "title": "Mine", "team": crew.stranger.teams.get().pk}
     assert stranger.post("/plans/fork/", given).headers["Location"] == f"/s/{secret}/"
     assert Plan.objects.count() == 1
+
+
+def post_link(plan: Plan, crew: Crew, **typed: str) -> Any:
+    return crew.client("editor").post(f"/plans/{plan.slug}/links/", typed)
+
+
+def test_a_link_ends_with_the_day_that_was_named(clock: None, plan: Plan, crew: Crew) -> None:
+    assert post_link(plan, crew, lifetime="until", until="2026-12-24").status_code == 200
+    assert ShareLink.objects.get().expires_at == datetime(2026, 12, 25, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "until"),
+    [
+        ("until", ""),
+        ("until", "2026-11-29"),
+        ("until", "2028-12-01"),
+        ("until", "tomorrow"),
+        ("30", "2026-12-24"),
+    ],
+)
+def test_a_last_day_that_makes_no_sense_is_refused_at_its_field(
+    clock: None, plan: Plan, crew: Crew, lifetime: str, until: str
+) -> None:
+    answer = post_link(plan, crew, lifetime=lifetime, until=until)
+    assert answer.status_code == 422
+    assert 'id="id_until_error"' in answer.content.decode()
+    assert not ShareLink.objects.exists()
+
+
+def test_the_last_day_may_be_two_years_away(clock: None, plan: Plan, crew: Crew) -> None:
+    assert post_link(plan, crew, lifetime="until", until="2028-11-29").status_code == 200
+    assert post_link(plan, crew, lifetime="until", until="2028-11-30").status_code == 200
+
+
+def test_a_link_says_for_whom_to_the_team_alone_and_until_when_to_its_reader(
+    clock: None, plan: Plan, crew: Crew
+) -> None:
+    made = post_link(plan, crew, lifetime="7", note="Ms Sato, procurement").content.decode()
+    secret = re.findall(r"/s/(mit_[\w-]+)/", made)[0]
+    assert "data-copy=" in made
+    assert "Ms Sato, procurement" in made
+    read = crew.client("anonymous").get(f"/s/{secret}/").content.decode()
+    assert "Ms Sato" not in read
+    assert "this link works until 2026-12-07 09:00" in " ".join(read.split())

@@ -186,7 +186,7 @@ def test_a_plan_page_asks_a_constant_number_of_queries_and_computes_nothing(
 
     monkeypatch.setattr("planner.services.compare", never)
     client = crew.client("viewer")
-    with django_assert_max_num_queries(11):
+    with django_assert_max_num_queries(12):
         assert client.get(f"/plans/{plan.slug}/").status_code == 200
     assert client.get(f"/plans/{plan.slug}/export.csv").status_code == 200
 
