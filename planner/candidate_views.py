@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 
 from planner import assumption_words, cautions, wording
 from planner.columns import Column
-from planner.derivation_view import DerivationView, derivation
+from planner.derivation_view import DerivationView, GroupView, grouped
 from planner.figures import (
     Cell,
     Figure,
@@ -48,6 +48,8 @@ class BillLineView:
     detail: str
     source: str
     note: str
+    opens: str = ""
+    """Name of the derivation of its amount."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class CandidateView:
         return self.kind.memory_note(self.it)
 
     @property
-    def memory_facts(self) -> tuple[tuple[str, str], ...]:
+    def memory_facts(self) -> tuple[tuple[str, Figure], ...]:
         return self.kind.memory_facts(self.it)
 
     @property
@@ -170,9 +172,12 @@ class CandidateView:
         return wording.word("missing", ", ".join(self.it.monthly.missing)) if self.it.monthly.missing else ""
 
     @property
+    def derivation_groups(self) -> tuple[GroupView, ...]:
+        return grouped(self.it.derivations, self.kind.settable)
+
+    @property
     def derivations(self) -> tuple[DerivationView, ...]:
-        settable = self.kind.settable
-        return tuple(derivation(key, made, settable) for key, made in self.it.derivations.items())
+        return tuple(made for group in self.derivation_groups for made in group.derivations)
 
     @property
     def tier(self) -> str:
@@ -211,6 +216,7 @@ def _bill_line(candidate: Candidate, number: int) -> BillLineView:
         detail=detail,
         source=line.source or "",
         note=assumption_words.note(line.note),
+        opens="" if line.amount is None else f"{line.what}_line",
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from planner import assumption_words, evidence_words, wording
+from planner import assumption_words, evidence_words, figure_words
 from planner.figures import exact, gib, seconds
-from planner.sizing.quantities import Derivation, Near
+from planner.sizing.llm_derivations import TYPICAL
+from planner.sizing.quantities import SET_BY_HAND, Derivation, Near
 
 FORMULA_SIGNS = (("**", "^"), ("*", "×"), ("/", "÷"), (" - ", " − "))
 
@@ -35,6 +36,10 @@ class TermView:
     """What the symbol stands for, in words."""
     settable: bool = False
     """An assumption that the reader may set."""
+    is_set: bool = False
+    """It was set by hand."""
+    opens: str = ""
+    """Name of the derivation of this number, where it has one of its own."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +52,34 @@ class DerivationView:
     nearby: NearbyView | None = None
 
 
-def derivation(key: str, made: Derivation, settable: Collection[str] = ()) -> DerivationView:
-    """``settable`` names the assumptions that the reader may set."""
+@dataclass(frozen=True)
+class GroupView:
+    """Derivations under one heading."""
+
+    title: str
+    derivations: tuple[DerivationView, ...]
+
+
+def grouped(made: Mapping[str, Derivation], settable: Collection[str] = ()) -> tuple[GroupView, ...]:
+    """All of a candidate, in the order of the headings."""
+    found = {key: derivation(key, item, settable, made) for key, item in made.items()}
+    return tuple(
+        GroupView(str(title), tuple(view for key, view in found.items() if figure_words.group(key) == name))
+        for name, title in figure_words.GROUPS
+        if any(figure_words.group(key) == name for key in found)
+    )
+
+
+def derivation(
+    key: str, made: Derivation, settable: Collection[str] = (), others: Collection[str] = ()
+) -> DerivationView:
+    """``settable`` names the assumptions that the reader may set, ``others`` the derivations beside this one."""
     formula = made.formula
     for plain, shown in FORMULA_SIGNS:
         formula = formula.replace(plain, shown)
     return DerivationView(
         key=key,
-        title=wording.figure(key if key in wording.FIGURES else made.figure),
+        title=figure_words.figure(key),
         formula=formula,
         result=_measured(made.value, made.unit),
         terms=tuple(
@@ -65,6 +90,8 @@ def derivation(key: str, made: Derivation, settable: Collection[str] = ()) -> De
                 source=term.source or "",
                 gloss=_gloss(term.symbol),
                 settable=term.symbol in settable,
+                is_set=term.source == SET_BY_HAND,
+                opens=_opens(key, term.symbol, others),
             )
             for term in made.terms
         ),
@@ -76,7 +103,13 @@ def _gloss(symbol: str) -> str:
     """An assumption or another figure by its name; empty where the symbol is its own word."""
     if symbol in assumption_words.ASSUMPTIONS:
         return assumption_words.assumption(symbol)
-    return wording.figure(symbol) if symbol in wording.FIGURES else ""
+    return figure_words.figure(symbol) if figure_words.is_known(symbol) else ""
+
+
+def _opens(key: str, symbol: str, others: Collection[str]) -> str:
+    """The derivation of a term: that at the same load first; never the one it stands in."""
+    before = TYPICAL if key.startswith(TYPICAL) else ""
+    return next((name for name in (f"{before}{symbol}", symbol) if name in others and name != key), "")
 
 
 def _nearby(near: Near) -> NearbyView:

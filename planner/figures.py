@@ -63,26 +63,38 @@ class Figure:
     """One predicted figure: large, its unit, its range."""
 
     text: str
-    unit: str
-    range: str
+    unit: str = ""
+    range: str = ""
+    opens: str = ""
+    """Name of the derivation that it opens."""
+    is_given: bool = False
+    """A fact of the offer or the user's own number: there is nothing to derive."""
 
 
-def duration(estimate: Estimate | None) -> Figure | None:
+def given(text: str, unit: str = "") -> Figure:
+    """What was read or entered, not worked out."""
+    return Figure(text, unit, is_given=True)
+
+
+def duration(estimate: Estimate | None, opens: str = "") -> Figure | None:
     if estimate is None:
         return None
     text, unit = seconds(estimate.value)
     scale = 1000 if unit == "ms" else 1
     return Figure(
-        text, unit, f"{significant(estimate.low * scale, 2)}–{significant(estimate.high * scale, 2)} {unit}"
+        text,
+        unit,
+        f"{significant(estimate.low * scale, 2)}–{significant(estimate.high * scale, 2)} {unit}",
+        opens,
     )
 
 
-def ranged(estimate: Estimate | None, unit: str) -> Figure | None:
+def ranged(estimate: Estimate | None, unit: str, opens: str = "") -> Figure | None:
     """An estimate in its own unit with its range."""
     if estimate is None:
         return None
     ends = f"{significant(estimate.low, 2)}–{significant(estimate.high, 2)}"
-    return Figure(significant(estimate.value), unit, f"{ends} {unit}" if unit == "h" else ends)
+    return Figure(significant(estimate.value), unit, f"{ends} {unit}" if unit == "h" else ends, opens)
 
 
 @dataclass(frozen=True)

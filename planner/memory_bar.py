@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext as _
 
@@ -28,6 +28,8 @@ class Segment:
     width_percent: str
     range: str = ""
     """The 80 % range of what is predicted, GiB."""
+    opens: str = ""
+    """Name of its derivation."""
 
     @property
     def gib(self) -> str:
@@ -71,8 +73,9 @@ def _roles(parts: list[tuple[str, int]]) -> list[str]:
 
 def memory_bar(split: MemorySplit | MemoryParts) -> MemoryBar:
     named, ranges = _parts(split), _ranges(split)
+    is_split = isinstance(split, MemorySplit)
     parts = [
-        (role, memory_part(name), size, ranges.get(name, ""))
+        (role, memory_part(name), size, ranges.get(name, ""), FIELDS[name] if is_split else f"{name}_bytes")
         for role, (name, size) in zip(_roles(named), named, strict=True)
     ]
     total = max(split.usable_bytes, split.needed_bytes, 1)
@@ -82,9 +85,9 @@ def memory_bar(split: MemorySplit | MemoryParts) -> MemoryBar:
     segments: list[Segment] = []
     start = 0
     room = split.usable_bytes
-    for role, label, size, ends in parts:
+    for role, label, size, ends, opens in parts:
         inside = max(0, min(size, room)) if over else size
-        segments.append(_segment(role, label, size, start, inside, total, ends))
+        segments.append(replace(_segment(role, label, size, start, inside, total, ends), opens=opens))
         start += inside
         room -= inside
     if over:
@@ -104,7 +107,8 @@ def memory_bar(split: MemorySplit | MemoryParts) -> MemoryBar:
 
 
 def _segment(role: str, label: str, size: int, start: int, drawn: int, total: int, ends: str = "") -> Segment:
-    return Segment(role, label, size, f"{start / total * 100:.3f}%", f"{drawn / total * 100:.3f}%", ends)
+    there, wide = f"{start / total * 100:.3f}%", f"{drawn / total * 100:.3f}%"
+    return Segment(role, label, size, there, wide, ends, f"{role}_bytes")
 
 
 FIELDS = {

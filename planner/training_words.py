@@ -44,7 +44,7 @@ TRAINING_ASSUMPTIONS: dict[str, str | Promise] = {
     "optimizer_copies": _("Passes over memory in the optimizer's step"),
     "host_slowness": _("Time of the step in host memory, against that of its traffic alone"),
     "gpu_hours_per_failure": _("GPU hours per failure"),
-    "fabric_bytes_per_s": _("Network between machines, each GPU"),
+    "fabric_link_bytes_per_s": _("Network between machines, each GPU"),
     "engine_cores_per_gpu": _("Cores of the host for each GPU that serves"),
     "engine_cores_per_replica": _("Cores of the host for each replica's scheduler"),
     "tokenised_per_core_s": _("Tokens that one core tokenises in a second"),

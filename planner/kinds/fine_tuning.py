@@ -5,7 +5,14 @@ from __future__ import annotations
 from django.utils.translation import gettext_lazy
 
 from planner.fields import ChoiceField, NumberField, TickField
-from planner.kinds import every_kind, llm_shared, training_fields, training_figures, training_shared
+from planner.kinds import (
+    every_kind,
+    llm_shared,
+    training_blocks,
+    training_fields,
+    training_figures,
+    training_shared,
+)
 from planner.kinds.frame import Example, Fold, Group, Kind
 from planner.sizing.training.workload import TuningWorkload
 
@@ -164,7 +171,7 @@ FINE_TUNING = Kind(
     carrying=("model", "method", "rank", "samples", "epochs", "sequence", "batch", "optimizer", "precision"),
     memory_note=training_shared.memory_note,
     memory_facts=training_shared.memory_facts,
-    blocks=training_shared.blocks,
+    blocks=training_blocks.blocks,
     cautions=training_shared.cautions,
     notes=training_shared.notes,
     model_line=training_shared.model_line,

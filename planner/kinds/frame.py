@@ -121,13 +121,17 @@ class Cost:
         return float(amount) if amount is not None and candidate.monthly.complete else None
 
 
+Cell = Figure | str | None
+"""A figure opens its derivation or is given; a text is a word."""
+
+
 @dataclass(frozen=True)
 class Block:
     """A table of figures on a candidate's page: named rows under a few heads, and a sentence beneath."""
 
     title: str
     heads: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Figure | str | None, ...]], ...]
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
     note: str = ""
 
 
@@ -244,7 +248,7 @@ class Kind:
     """What is said where a measure has no figure."""
     memory_note: Callable[[Candidate], str] = no_words
     """What fits into the memory that is left, under its bar."""
-    memory_facts: Callable[[Candidate], tuple[tuple[str, str], ...]] = nothing
+    memory_facts: Callable[[Candidate], tuple[tuple[str, Figure], ...]] = nothing
     """Further facts of memory on a candidate's page: label and text."""
     blocks: Callable[[Candidate], tuple[Block, ...]] = nothing
     cautions: Callable[[Candidate, Mapping[str, Any]], tuple[str, ...]] = nothing

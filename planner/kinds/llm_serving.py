@@ -14,6 +14,7 @@ from planner.figures import Figure, duration, ranged, significant
 from planner.kinds import by_token, every_kind, host_block, llm_shared
 from planner.kinds.frame import Block, Example, Fold, Group, Kind, Measure, Row, Variant, put, scaled
 from planner.options import OBJECTIVES
+from planner.sizing.llm_derivations import TYPICAL
 from planner.sizing.quantities import Estimate
 from planner.sizing.results import Candidate, Comparison, LoadPoint, Speed
 from planner.sizing.workload import ServingWorkload
@@ -81,29 +82,39 @@ def cautions(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, ..
 
 
 def speed_block(speed: Speed, limit: str, *, with_ttft: bool = True) -> Block:
-    points = (speed.typical, speed.peak)
+    points = ((speed.typical, TYPICAL if with_ttft else ""), (speed.peak, ""))
 
     def row(label: str, of: Any) -> tuple[str, tuple[Figure | str | None, ...]]:
-        return label, tuple(of(point) for point in points)
+        return label, tuple(of(point, before) for point, before in points)
 
-    def ttft(point: LoadPoint) -> Figure | str | None:
+    def ttft(point: LoadPoint, before: str) -> Figure | str | None:
         if point.ttft_s is None:
             return _("overloaded") if point.overloaded else _("unknown")
-        return duration(point.ttft_s)
+        return duration(point.ttft_s, f"{before}ttft_s")
+
+    def at_once(point: LoadPoint, before: str) -> Figure:
+        return Figure(significant(point.concurrency), opens=f"{before}requests_at_once")
 
     return Block(
         title=_("Speed of the whole deployment"),
         heads=(_("typical load"), _("peak load")),
         rows=(
-            row(_("Requests at once"), lambda point: significant(point.concurrency)),
+            row(_("Requests at once"), at_once),
             *((row("TTFT", ttft),) if with_ttft else ()),
-            row("TPOT", lambda point: duration(point.tpot_s)),
-            row(_("Output, all replicas"), lambda point: ranged(point.output_tokens_per_s, "tok/s")),
+            row("TPOT", lambda point, before: duration(point.tpot_s, f"{before}tpot_s")),
+            row(
+                _("Output, all replicas"),
+                lambda point, before: ranged(
+                    point.output_tokens_per_s, "tok/s", f"{before}output_tokens_per_s"
+                ),
+            ),
             row(
                 _("Output, each user"),
-                lambda point: ranged(point.output_tokens_per_s_per_user, "tok/s"),
+                lambda point, before: ranged(
+                    point.output_tokens_per_s_per_user, "tok/s", f"{before}user_tokens_per_s"
+                ),
             ),
-            row(_("Limited by"), lambda point: word("limit", point.limit)),
+            row(_("Limited by"), lambda point, _before: word("limit", point.limit)),
         ),
         note=_(
             # xgettext:no-python-format

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from planner import architectures, runtimes, speed_constants, stored_format, wording
 from planner.fields import ChoiceField, HiddenField, NumberField, SheetField, WordField
-from planner.figures import gib, significant
+from planner.figures import Figure, gib, given, significant
 from planner.kinds.frame import Block, Cost, Fold, Group, Row, Variant, put, scaled
 from planner.options import KV, RUNTIMES, WEIGHTS
 from planner.sizing.architecture import ModelError
@@ -237,14 +237,18 @@ def memory_note(candidate: Candidate) -> str:
     }
 
 
-def memory_facts(candidate: Candidate) -> tuple[tuple[str, str], ...]:
+def memory_facts(candidate: Candidate) -> tuple[tuple[str, Figure], ...]:
     split = candidate.split
+    per_token, room = f"{split.kv_bytes_per_token:,}", f"{split.kv_room_tokens:,}"
     return (
-        (_("Needed, with the KV cache at peak"), f"{gib(split.needed_bytes)} GiB"),
-        (_("Usable by the runtime"), f"{gib(split.usable_bytes)} GiB"),
-        (_("The engine sees"), f"{gib(split.device_bytes)} GiB"),
-        (_("KV cache per token, this GPU"), f"{split.kv_bytes_per_token:,} B"),
-        (_("Tokens that fit, this replica"), f"{split.kv_room_tokens:,}"),
+        (
+            _("Needed, with the KV cache at peak"),
+            Figure(gib(split.needed_bytes), "GiB", opens="needed_bytes"),
+        ),
+        (_("Usable by the runtime"), Figure(gib(split.usable_bytes), "GiB", opens="usable_bytes")),
+        (_("The engine sees"), given(gib(split.device_bytes), "GiB")),
+        (_("KV cache per token, this GPU"), Figure(per_token, "B", opens="kv_bytes_per_token")),
+        (_("Tokens that fit, this replica"), Figure(room, opens="kv_room_tokens")),
     )
 
 
@@ -256,22 +260,21 @@ def use_blocks(candidate: Candidate) -> tuple[Block, ...]:
         or not made["step_s"].value
     ):
         return ()
-    step = made["step_s"].value
 
-    def share(of: float, whole: float) -> str:
-        return f"{of / whole * 100:,.0f} %" if whole else "–"
+    def share(name: str) -> tuple[Figure | str]:
+        found = made.get(f"used_{name}")
+        return (Figure(f"{found.value:,.0f}", "%", opens=f"used_{name}") if found else "–",)
 
-    split = candidate.split
     return (
         Block(
             title=_("How far it is used at peak"),
             heads=(_("used"),),
             rows=(
-                (_("Memory"), (share(split.needed_bytes, split.usable_bytes),)),
-                (_("Memory bandwidth, of each step"), (share(made["memory_s"].value, step),)),
-                (_("Matrix units, of each step"), (share(made["compute_s"].value, step),)),
-                (_("GPU link, of each step"), (share(made["link_s"].value, step),)),
-                (_("Launching, of each step"), (share(made["overhead_s"].value, step),)),
+                (_("Memory"), share("memory")),
+                (_("Memory bandwidth, of each step"), share("bandwidth")),
+                (_("Matrix units, of each step"), share("compute")),
+                (_("GPU link, of each step"), share("link")),
+                (_("Launching, of each step"), share("launching")),
             ),
             note=_("Reading and computing overlap, so their shares may add up to more than the whole."),
         ),

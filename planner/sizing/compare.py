@@ -9,7 +9,7 @@ import numpy as np
 
 from planner.sizing import bill, nearest, ranking
 from planner.sizing.bill import UnitPrice
-from planner.sizing.derivations import derive_money
+from planner.sizing.derivations import derive_money, derive_room
 from planner.sizing.offers import Integers
 from planner.sizing.quantities import Assumption
 from planner.sizing.rejecting import count_rejected, write_rejected, write_rejection
@@ -214,7 +214,9 @@ def write_candidate(
         derivations={},
     )
     if derivations:
-        found = setting.derive(placement, candidate) | derive_money(setting, candidate)
+        found = setting.derive(placement, candidate)
+        found |= derive_room(setting, candidate)
+        found |= derive_money(setting, candidate, setting.run(placement))
         candidate = candidate.model_copy(update={"derivations": found})
     return candidate
 

@@ -49,6 +49,10 @@ REPLICA_BYTES = Assumption(
     name="replica_bytes", value=6 * 10**9, unit="byte", source="assumed: Python, CUDA libraries and pinned buffers of "
     "one engine process", low=3 * 10**9, high=12 * 10**9,
 )  # fmt: skip
+NETWORK_STORAGE_BYTES_PER_S = Assumption(
+    name="network_storage_bytes_per_s", value=10**9, unit="byte/s", source="assumed: what a cloud's volume gives one "
+    "machine, where the offer does not say", low=10**8, high=5 * 10**9,
+)  # fmt: skip
 WEIGHTS_KEPT = Assumption(
     name="weights_kept", value=2, unit="1", source="assumed: the version of the weights that serves, and the one to "
     "roll back to or to switch over to", low=1, high=4,
@@ -173,6 +177,27 @@ SERVING_ASSUMPTIONS = (
     ENGINE_CORES_PER_GPU, ENGINE_CORES_PER_REPLICA, TOKENISED_PER_CORE_S, STREAMED_PER_CORE_S, REQUEST_CORE_S,
     REPLICA_BYTES, WEIGHTS_KEPT, SYSTEM_BYTES, RAM_HEADROOM_FRACTION,
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ServingLoad:
+    """What one machine that serves has to do at peak."""
+
+    gpus: int
+    replicas: int
+    requests_per_s: float
+    input_tokens: float
+    """Of a request."""
+    output_tokens_per_s: float
+    weights_bytes: float
+    offloaded_bytes: float
+
+    def need(self, assumed: Mapping[str, float] = NOTHING_SET) -> HostNeed:
+        return serving_need(
+            gpus=self.gpus, replicas=self.replicas, requests_per_s=self.requests_per_s,
+            input_tokens_per_s=self.requests_per_s * self.input_tokens, output_tokens_per_s=self.output_tokens_per_s,
+            weights_bytes=self.weights_bytes, offloaded_bytes=self.offloaded_bytes, assumed=assumed,
+        )  # fmt: skip
 
 
 def serving_need(

@@ -68,6 +68,10 @@ class LlmSetting(Setting[Placement]):
     def place(self) -> list[Placement | Refusal]:
         return place(self.workload, self.arch, self.runtime, self.market.machines, self.constants)
 
+    def place_some(self, numbers: Sequence[int]) -> list[Placement | Refusal]:
+        machines = [self.market.machines[number] for number in numbers]
+        return place(self.workload, self.arch, self.runtime, machines, self.constants)
+
     def placing_key(self) -> str:
         return f"{self.constants.version} {self.workload.model_dump_json(exclude=set(WITHOUT_EFFECT))}"
 
@@ -101,7 +105,9 @@ class LlmSetting(Setting[Placement]):
         workload = self.workload
         weights = footprint(self.arch, workload.weights_format, Layout()).total_bytes
         versions = host.WEIGHTS_KEPT.given(workload.assumed)
-        return Needs(kept_data.served_gb(workload.storage_gb, weights, versions), workload.egress_gb_per_month)
+        return Needs(
+            kept_data.served_gb(workload.storage_gb, weights, versions), workload.egress_gb_per_month
+        )
 
     @property
     def orders(self) -> Mapping[str, Callable[[Placement], float | None]]:
@@ -186,7 +192,7 @@ class LlmSetting(Setting[Placement]):
         return replace(self, constants=moved)
 
     def derive(self, placed: Placement, candidate: Candidate) -> dict[str, Derivation]:
-        return llm_derivations.derive(self, placed, candidate)
+        return llm_derivations.derive(self, placed, candidate, host_load(self, placed))
 
     def what_would_help(self, refusal: Refusal, machine: Machine) -> tuple[dict[str, Any], ...]:
         """Changes that would make a replica fit on this machine, smallest first."""
@@ -285,22 +291,27 @@ def with_assumed(constants: Constants, assumed: Mapping[str, float]) -> Constant
     )
 
 
-def host_figures(setting: LlmSetting, placed: Placement) -> dict[str, Figure]:
-    """What the host and the disks of one machine need at peak load."""
+def host_load(setting: LlmSetting, placed: Placement) -> host.ServingLoad:
+    """What the host of one machine has to do at peak load."""
     workload = setting.workload
     machines = max(1, placed.machines)
     point = placed.full if isinstance(workload, BatchWorkload) else placed.peak
     requests = (point.request_rate_per_s or 0.0) * placed.replicas / machines
     weights_bytes = footprint(setting.arch, workload.weights_format, Layout()).total_bytes
     replicas = max(1, placed.replicas // machines)
-    need = host.serving_need(
+    return host.ServingLoad(
         gpus=placed.layout.device_count * replicas, replicas=replicas, requests_per_s=requests,
-        input_tokens_per_s=requests * workload.input_tokens.typical,
+        input_tokens=workload.input_tokens.typical,
         output_tokens_per_s=point.output_tokens_per_s.value * placed.replicas / machines,
         weights_bytes=weights_bytes,
         offloaded_bytes=getattr(placed.planned, "host_bytes", 0) * replicas + workload.kv_offload_gib * GIB,
-        assumed=workload.assumed,
     )  # fmt: skip
+
+
+def host_figures(setting: LlmSetting, placed: Placement) -> dict[str, Figure]:
+    """What the host and the disks of one machine need at peak load."""
+    workload, load = setting.workload, host_load(setting, placed)
+    need, weights_bytes = load.need(workload.assumed), load.weights_bytes
     kept = host.WEIGHTS_KEPT.given(workload.assumed)
     found = {
         "host_ram_bytes": Figure(value=need.ram_bytes, unit="byte"),

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from planner.sizing import memory, memory_derivations, speed_derivations
+from planner.sizing import host, host_derivations, memory, memory_derivations, speed_derivations, weights
+from planner.sizing.devices import Layout
 from planner.sizing.options import altered
 from planner.sizing.placing import Loads, Placement
 from planner.sizing.quantities import Derivation, Term
 from planner.sizing.results import Candidate
 from planner.sizing.workload import BatchWorkload
 
+TYPICAL = "typical_"
+"""Before the names of figures at typical load; without it they are those at peak."""
+USED = {"bandwidth": "memory_s", "compute": "compute_s", "link": "link_s", "launching": "overhead_s"}
+"""Of a decode step, by what it is spent on."""
+
 if TYPE_CHECKING:
     from planner.sizing.llm import LlmSetting
 
 
-def derive(setting: LlmSetting, placement: Placement, candidate: Candidate) -> dict[str, Derivation]:
+def derive(
+    setting: LlmSetting, placement: Placement, candidate: Candidate, load: host.ServingLoad
+) -> dict[str, Derivation]:
     """Memory, speed and the cost of a million tokens, by the name of the figure."""
     need = memory.Need.of(setting.workload, concurrency=placement.held)
     found = memory_derivations.derive(
@@ -31,9 +40,92 @@ def derive(setting: LlmSetting, placement: Placement, candidate: Candidate) -> d
         # At saturation requests wait by intention: neither the first token nor the queue means anything.
         found.pop("ttft_s", None)
         found.pop("queue_s", None)
+    else:
+        apart = speed_derivations.derive(
+            point, placement.typical, placement.replicas, setting.constants, placement.machine.device
+        )
+        found |= {f"{TYPICAL}{name}": made for name, made in apart.items()}
+    found |= _used(candidate, found)
+    found |= _job(setting, placement, candidate)
+    whole = weights.derive(setting.arch, setting.workload.weights_format, Layout())
+    found |= host_derivations.serving(candidate, load, whole, setting.workload.assumed)
     million = candidate.per_million_tokens.all
     if million is not None:
         found["per_million_tokens"] = _per_million(setting, placement, candidate, float(million))
+    return found
+
+
+def _used(candidate: Candidate, found: Mapping[str, Derivation]) -> dict[str, Derivation]:
+    """How far memory, bandwidth, matrix units and link are used at peak, in percent."""
+    split = candidate.split
+    pairs: list[tuple[str, str, float, str, float, str]]
+    pairs = [("used_memory", "needed_bytes", split.needed_bytes, "usable_bytes", split.usable_bytes, "byte")]
+    step = found.get("step_s")
+    if step is not None and step.value:
+        pairs += [
+            (f"used_{name}", part, found[part].value, "step_s", step.value, "s")
+            for name, part in USED.items()
+            if part in found
+        ]
+    return {
+        figure: Derivation(
+            figure=figure,
+            formula=f"100 * {part} / {whole}",
+            terms=(
+                Term(symbol=part, value=part_value, unit=unit),
+                Term(symbol=whole, value=whole_value, unit=unit),
+            ),
+            value=100 * part_value / whole_value,
+            unit="%",
+        )
+        for figure, part, part_value, whole, whole_value, unit in pairs
+        if whole_value
+    }
+
+
+def _job(setting: LlmSetting, placement: Placement, candidate: Candidate) -> dict[str, Derivation]:
+    """Hours and cost of a batch job."""
+    workload, batch = setting.workload, candidate.batch
+    if not isinstance(workload, BatchWorkload) or batch is None:
+        return {}
+    hours = Derivation(
+        figure="job_hours",
+        formula="requests / (request_rate * replicas) / 3600",
+        terms=(
+            Term(symbol="requests", value=workload.request_count, unit="request", source="as entered"),
+            Term(
+                symbol="request_rate",
+                value=placement.full.request_rate_per_s,
+                unit="1/s",
+                source=speed_derivations.BY_LOAD,
+            ),
+            Term(symbol="replicas", value=placement.replicas, unit="1"),
+        ),
+        value=batch.hours.value,
+        unit="h",
+    )
+    found = {"job_hours": hours}
+    if batch.cost is not None:
+        monthly = candidate.monthly
+        lines = [line for line in monthly.lines if line.what in ("gpu", "rework") and line.amount]
+        found["job_cost"] = Derivation(
+            figure="job_cost",
+            formula=f"({' + '.join(f'{line.what}_line' for line in lines) or '0'}) / jobs",
+            terms=(
+                *(
+                    Term(symbol=f"{line.what}_line", value=float(line.amount or 0), unit=monthly.currency)
+                    for line in lines
+                ),
+                Term(
+                    symbol="jobs",
+                    value=float(setting.run(placement).starts),
+                    unit="1/month",
+                    source="schedule",
+                ),
+            ),
+            value=float(batch.cost),
+            unit=monthly.currency,
+        )
     return found
 
 

@@ -9,7 +9,7 @@ from planner.sizing.architecture import Architecture
 from planner.sizing.devices import Device, Layout
 from planner.sizing.drafting import drafting
 from planner.sizing.memory import Pools, device_cache_fraction, split, states_apart
-from planner.sizing.overheads import HALF_BYTES, Need, Overheads, mlp_width, overheads
+from planner.sizing.overheads import HALF_BYTES, Need, Overheads, buffer_names, mlp_width, overheads
 from planner.sizing.quantities import Assumption, Derivation, Term
 from planner.sizing.runtime import Runtime
 
@@ -79,7 +79,9 @@ def derive(
 
     if runtime.preallocates:
         needed_kv = needed_kv.replace("round(", "(")
+    upfront = round(states * over.sequences) if runtime.states_upfront else 0
     return {
+        **_derive_buffers(arch, need, runtime, device, layout, over, upfront),
         "weights_bytes": _derive_weights(arch, need, layout, moved),
         "kv_bytes_per_token": _derive_per_token(kv, need, moved),
         "activation_bytes": _derive_activation(arch, need, runtime, layout, over),
@@ -120,6 +122,91 @@ def derive(
             found.needed_bytes,
         ),
     }
+
+
+def _derive_buffers(
+    arch: Architecture,
+    need: Need,
+    runtime: Runtime,
+    device: Device,
+    layout: Layout,
+    over: Overheads,
+    states_bytes: int,
+) -> dict[str, Derivation]:
+    """What the engine holds beside weights, cache and activations: inside its budget, and outside."""
+    engine, context = buffer_names(runtime, device, layout)
+    graphs, graph_terms = _graphs(arch, need, runtime, layout)
+
+    def constant(name: str) -> Term:
+        known = runtime.constants.get(name)
+        return Term(
+            symbol=name,
+            value=runtime.constant(name),
+            unit="byte",
+            source=known.source if known else "no such buffer in this engine",
+        )
+
+    warm = ("sequences * vocabulary * warmup_logit_bytes",)
+    warm_terms = (
+        Term(symbol="sequences", value=min(over.sequences, over.batched_tokens), unit="request"),
+        Term(symbol="vocabulary", value=arch.vocab, unit="token", source=arch.source),
+        constant("warmup_logit_bytes"),
+    )
+    inside: list[str] = [engine]
+    inside_terms: list[Term] = [constant(engine)]
+    outside: list[str] = []
+    outside_terms: list[Term] = []
+    if runtime.budget == "fraction_of_total":
+        outside, outside_terms = [context, *warm], [constant(context), *warm_terms]
+    else:
+        inside.append(context)
+        inside_terms.append(constant(context))
+    if graphs:
+        within = runtime.budget != "fraction_of_total" or runtime.graphs_in_budget
+        (inside if within else outside).append(graphs)
+        (inside_terms if within else outside_terms).extend(graph_terms)
+    if states_bytes:
+        inside.append("states_bytes")
+        states = "states of all sequences, kept from the start"
+        inside_terms.append(Term(symbol="states_bytes", value=states_bytes, unit="byte", source=states))
+    found = {
+        "overhead_bytes": Derivation(
+            figure="overhead_bytes",
+            formula=" + ".join(inside),
+            terms=tuple(inside_terms),
+            value=over.inside + states_bytes,
+            unit="byte",
+        )
+    }
+    if outside:
+        found["outside_bytes"] = Derivation(
+            figure="outside_bytes",
+            formula=" + ".join(outside),
+            terms=tuple(outside_terms),
+            value=over.outside,
+            unit="byte",
+        )
+    return found
+
+
+def _graphs(arch: Architecture, need: Need, runtime: Runtime, layout: Layout) -> tuple[str, tuple[Term, ...]]:
+    """Captured graphs as a formula with its numbers; empty where none are captured."""
+    names = ("graph_bytes", "graph_layer_bytes", "graph_expert_bytes")
+    if need.eager or not any(runtime.constant(name) for name in names):
+        return "", ()
+    formula = "graph_bytes + graph_layer_bytes * layers / pp"
+    used = list(names[:2])
+    if arch.has_experts:
+        formula, used = f"{formula} + graph_expert_bytes", list(names)
+    sources = {name: runtime.constants[name].source for name in used if name in runtime.constants}
+    return formula, (
+        *(
+            Term(symbol=name, value=runtime.constant(name), unit="byte", source=sources.get(name))
+            for name in used
+        ),
+        Term(symbol="layers", value=arch.layer_count, unit="1", source=arch.source),
+        Term(symbol="pp", value=layout.pp, unit="1", source="layout of the replica"),
+    )
 
 
 def _derive_weights(arch: Architecture, need: Need, layout: Layout, moved: offload.Offloaded) -> Derivation:

@@ -110,18 +110,8 @@ def overheads(
         )
     masks = runtime.constant("cross_mask_copies") * _cross_mask_bytes(arch, tokens, sequences)
     activation = max(forward + masks, logits + runtime.constant("activation_base_bytes"), prompt)
-    ranks = max(layout.tp * layout.pp, layout.ep)
-    switched = has_switched_links(device)
-    non_torch = runtime.constant("engine_bytes")
-    context = runtime.constant("context_bytes")
-    if layout.tp > 1 or layout.ep > 1:
-        non_torch = runtime.constant("engine_tp_bytes") or non_torch
-        if not switched:
-            non_torch = runtime.constant("engine_tp_plain_bytes") or non_torch
-    elif layout.pp > 1:
-        non_torch = runtime.constant("engine_pp_bytes") or non_torch
-    if ranks > 1 and switched:
-        context = runtime.constant("context_tp_bytes") or context
+    engine, of_device = buffer_names(runtime, device, layout)
+    non_torch, context = runtime.constant(engine), runtime.constant(of_device)
     graphs = 0.0
     if not need.eager:
         graphs = (
@@ -140,6 +130,21 @@ def overheads(
         tokens, sequences, round(activation), round(non_torch), round(graphs), round(context), round(inside),
         round(outside), round(warmup),
     )  # fmt: skip
+
+
+def buffer_names(runtime: Runtime, device: Device, layout: Layout) -> tuple[str, str]:
+    """The constants that hold for this split: of the engine's own buffers, and of the device's context."""
+    switched = has_switched_links(device)
+    engine, context = "engine_bytes", "context_bytes"
+    if layout.tp > 1 or layout.ep > 1:
+        engine = "engine_tp_bytes" if runtime.constant("engine_tp_bytes") else engine
+        if not switched and runtime.constant("engine_tp_plain_bytes"):
+            engine = "engine_tp_plain_bytes"
+    elif layout.pp > 1 and runtime.constant("engine_pp_bytes"):
+        engine = "engine_pp_bytes"
+    if max(layout.tp * layout.pp, layout.ep) > 1 and switched and runtime.constant("context_tp_bytes"):
+        context = "context_tp_bytes"
+    return engine, context
 
 
 def _cross_mask_bytes(arch: Architecture, tokens: int, sequences: int) -> int:

@@ -15,6 +15,10 @@ from planner.sizing.serving import ALONE, OperatingPoint, ServingPoint, Steady
 
 BY_LOAD = "steady state at this load: solved from Little's law (docs/methods.md)"
 """Source of what no product gives, but the balance of arrivals and service."""
+PUT_BACK = "delay where requests are put back for want of cache: preempted_share (docs/methods.md)"
+ROUNDING = 1e-9
+NOISE = 1e-6
+"""Of a sum, what a difference of its parts leaves by rounding alone."""
 BUSIEST = 0.98
 """Share of its time a replica may be busy with prompts in the queue's formula (as in ``steady``)."""
 MODEL = "counted from the model's tensors"
@@ -60,9 +64,15 @@ class _Speed:
         return Term(symbol=name, value=value, unit=origin.unit, source=origin.origin)
 
     def derivations(self, replicas: int) -> dict[str, Derivation]:
-        made = [self._output(replicas)]
+        made = [self._output(replicas), self._at_once(replicas)]
         if self.found.tpot_s is not None:
-            made += [self._tpot(self.found.tpot_s.value), self._step(), self._memory(), self._compute()]
+            made += [
+                self._each_user(self.found.tpot_s.value),
+                self._tpot(self.found.tpot_s.value),
+                self._step(),
+                self._memory(),
+                self._compute(),
+            ]
             made += [self._link("link_s", self.checked, self.found.link_s), self._overhead()]
             made += [self._weights("weights_read_bytes", self.checked, self.weights_read_bytes)]
         if self.found.ttft_s is not None:
@@ -91,19 +101,42 @@ class _Speed:
         return made.model_copy(update={"near": near(self.ratios, made.figure, asked)})
 
     def _tpot(self, value: float) -> Derivation:
-        found = self.found
+        found, output = self.found, max(1.0, self.point.output_tokens)
+        formula = "step_s / accepted_tokens + (batch - 1) * prompt_share_s / max(output_tokens - 1, 0.001)"
+        terms: tuple[Term, ...] = (
+            Term(symbol="step_s", value=found.step_s, unit="s"),
+            self._plain("accepted_tokens", self.point.accepted, "token", ACCEPTED),
+            self._batch(),
+            Term(symbol="prompt_share_s", value=found.prompt_share_s, unit="s"),
+            self._plain("output_tokens", output, "token", "as entered"),
+        )
+        plain = found.step_s / self.point.accepted
+        plain += (found.batch - 1) * found.prompt_share_s / max(output - 1, 0.001)
+        if abs(value / plain - 1) > ROUNDING:
+            formula = f"({formula}) * put_back"
+            terms += (self._plain("put_back", value / plain, "1", PUT_BACK),)
+        return Derivation(figure="tpot_s", formula=formula, terms=terms, value=value, unit="s")
+
+    def _each_user(self, tpot_s: float) -> Derivation:
         return Derivation(
-            figure="tpot_s",
-            formula="step_s / accepted_tokens + (batch - 1) * prompt_share_s / max(output_tokens - 1, 0.001)",
+            figure="user_tokens_per_s",
+            formula="1 / tpot_s",
+            terms=(Term(symbol="tpot_s", value=tpot_s, unit="s"),),
+            value=1 / tpot_s,
+            unit="token/s",
+        )
+
+    def _at_once(self, replicas: int) -> Derivation:
+        flight = self.found.requests_in_flight
+        return Derivation(
+            figure="requests_at_once",
+            formula="in_flight * replicas",
             terms=(
-                Term(symbol="step_s", value=found.step_s, unit="s"),
-                self._plain("accepted_tokens", self.point.accepted, "token", ACCEPTED),
-                self._batch(),
-                Term(symbol="prompt_share_s", value=found.prompt_share_s, unit="s"),
-                self._plain("output_tokens", max(1.0, self.point.output_tokens), "token", "as entered"),
+                self._plain("in_flight", flight, "request", BY_LOAD),
+                self._plain("replicas", replicas),
             ),
-            value=value,
-            unit="s",
+            value=flight * replicas,
+            unit="request",
         )
 
     def _step(self) -> Derivation:
@@ -334,7 +367,8 @@ class _Speed:
         lone = float(speed.decode_step(self.replicas, np.ones(1)).total_s[0])
         joined = 0.5 * found.step_s + self.chunks * max(found.step_s - lone, 0.0)
         steps = (1.0 - 1.0 / found.batch) * joined
-        queue = self._queue(value - fixed.value - found.prefill_s - steps)
+        queued = value - fixed.value - found.prefill_s - steps
+        queue = self._queue(queued if queued > NOISE * value else 0.0)
         whole = Derivation(
             figure="ttft_s",
             formula="request_fixed_s + prefill_s"

@@ -5,26 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import datetime
-from math import floor, log10
 
 import pytest
 from django.http import QueryDict
 from django.test import Client
 from django.utils import timezone
 
-from planner import kinds, services
-from planner.candidate_views import CandidateView, candidate_view
-from planner.derivation_view import DerivationView
+from planner import services
 from planner.forms import WorkbenchForm
-from planner.sizing.quantities import Derivation, Term
 from planner.sizing.results import Candidate
 from planner.sizing.workload import ServingWorkload
 from tests.planner.factories import make_offer, make_small_catalog
-from tests.sizing.formulas import evaluate
 
 pytestmark = pytest.mark.django_db
-NUMBER = re.compile(r"-?[\d,]+(?:\.\d+)?(?:e[+-]?\d+)?")
-SIGNS = (("×", "*"), ("÷", "/"), ("^", "**"), ("−", "-"))
 
 
 @pytest.fixture(autouse=True)
@@ -42,70 +35,12 @@ def now() -> datetime:
     return timezone.now()
 
 
-def explained(query: str, now: datetime) -> list[CandidateView]:
-    form = WorkbenchForm.from_query(QueryDict(query))
-    assert form.is_valid(), form.errors
-    views = []
-    for candidate in services.compare(form.workload(), at=now, limit=3).candidates:
-        found = services.candidate(form.workload(), at=now, offer_id=candidate.offer.offer_id)
-        assert isinstance(found, Candidate)
-        views.append(candidate_view(form.kind, found, (), language="en"))
-    assert views
-    return views
-
-
-def numbers(text: str) -> float:
-    return float(text.replace(",", ""))
-
-
-def shown_result(item: DerivationView) -> tuple[float, float]:
-    """The printed figure in the unit of the formula, and what its last printed digit is worth."""
-    text = NUMBER.search(item.result)
-    assert text, item.result
-    value = numbers(text[0])
-    decimals = len(text[0].partition(".")[2])
-    digits = len(text[0].replace(",", "").replace(".", "").lstrip("-0")) or 1
-    step = 10.0**-decimals
-    if decimals == 0 and digits > 3 and value and item.result.split()[-1] == "s":
-        step = 10.0 ** (floor(log10(abs(value))) - 2)
-    factor = 1e-3 if re.search(r"\bms\b", item.result) else 1.0
-    return value * factor, step * factor
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        *(f"kind={kind.key}" for kind in kinds.KINDS),
-        "model=meta-llama/Llama-3.3-70B-Instruct&include=H100-SXM5&users_peak=64&hit=30",
-        "rate=2&weights=fp8&currency=JPY",
-    ],
-)
-def test_the_printed_formula_with_the_printed_numbers_gives_the_printed_figure(
-    query: str, now: datetime
-) -> None:
-    checked = 0
-    for view in explained(query, now):
-        assert view.derivations
-        for item in view.derivations:
-            formula = item.formula
-            for sign, plain in SIGNS:
-                formula = formula.replace(sign, plain)
-            terms = tuple(
-                Term(symbol=term.symbol, value=numbers(term.value), unit="1") for term in item.terms
-            )
-            again = evaluate(Derivation(figure=item.key, formula=formula, terms=terms, value=0, unit="1"))
-            figure, step = shown_result(item)
-            # Printed terms have six digits: their own rounding may move the last of six digits of the figure.
-            assert abs(again - figure) <= max(step, 3e-5 * abs(figure)), (item.key, again, item.result)
-            checked += 1
-    assert checked >= 3
-
-
 def test_the_figures_of_the_answer_open_their_derivations(client: Client) -> None:
     page = client.get("/workbench/").content.decode()
     links = re.findall(r'class="why-figure" href="([^"]+)#(d-[a-z_]+)"', page)
-    assert {anchor for _address, anchor in links} == {
-        "d-needed_bytes", "d-tpot_s", "d-ttft_s", "d-monthly_total", "d-per_million_tokens",
+    assert {anchor for _address, anchor in links} > {
+        "d-needed_bytes", "d-tpot_s", "d-ttft_s", "d-monthly_total", "d-per_million_tokens", "d-typical_ttft_s",
+        "d-weights_bytes", "d-billed_hours", "d-host_cores",
     }  # fmt: skip
     detail = client.get(links[0][0].replace("&amp;", "&")).content.decode()
     for _address, anchor in links:

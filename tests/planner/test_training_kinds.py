@@ -82,7 +82,7 @@ def test_page_details_chart_csv_and_pdf(query: str, client: Client) -> None:
         "How it is split",
         "Checkpoints and failures",
         "Host, storage, network",
-        "steps × step_s ÷ 3600",
+        "steps × train_step_s ÷ 3600",
     ):
         assert text in detail
     assert client.get(f"/workbench/chart/?{query}").status_code == 200

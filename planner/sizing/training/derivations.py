@@ -2,38 +2,57 @@
 
 from __future__ import annotations
 
-from planner.sizing.quantities import Derivation, Term
-from planner.sizing.training import checkpoints
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+
+from planner.sizing import bill
+from planner.sizing.quantities import GB, Derivation
+from planner.sizing.results import Candidate
+from planner.sizing.training import (
+    checkpoints,
+    host_derivations,
+    memory_derivations,
+    runs,
+    step_derivations,
+)
 from planner.sizing.training.counting import parameters
+from planner.sizing.training.flops import useful_flops_per_token
 from planner.sizing.training.job import Job
 from planner.sizing.training.placing import TrainingPlacement
 from planner.sizing.training.question import Question
+from planner.sizing.training.speed import peak_flops
 from planner.sizing.training.states import BYTES, moment_bytes
+from planner.sizing.training.terms import CHOSEN, ENTERED, MODEL, Constants, made, plain
+
+SECONDS_PER_HOUR = 3600
 
 
 def derive(asked: Question, placed: TrainingPlacement) -> dict[str, Derivation]:
     """Every derivation of a run by the name of its figure."""
-    found = [_needed(placed), _step(placed), *_run(asked, placed)]
+    constants = Constants(asked, placed)
+    found = memory_derivations.derive(placed, constants)
     if placed.choice.job.method == "full":
-        found.append(_state(placed.choice.job))
-    if "checkpoint_interval_s" in placed.facts and asked.workload.checkpoints.interval_minutes is None:
-        found.append(_interval(placed))
-    return {item.figure: item for item in found}
+        found["state_bytes"] = _state(placed.choice.job)
+    found |= step_derivations.derive(placed, constants)
+    for item in (*_split(asked, placed), *_run(asked, placed), *_checkpoints(asked, placed)):
+        found[item.figure] = item
+    return found | host_derivations.derive(asked, placed)
 
 
-def _term(symbol: str, value: float, unit: str, source: str | None = None) -> Term:
-    return Term(symbol=symbol, value=value, unit=unit, source=source)
-
-
-def _needed(placed: TrainingPlacement) -> Derivation:
-    parts = placed.planned.parts
-    return Derivation(
-        figure="needed_bytes",
-        formula=" + ".join(part.name for part in parts),
-        terms=tuple(_term(part.name, part.size_bytes, "byte") for part in parts),
-        value=placed.planned.needed_bytes,
-        unit="byte",
+def run_cost(candidate: Candidate, starts: Decimal, months: int) -> dict[str, Derivation]:
+    """What one run costs: the month's bill over its runs, or the whole months that a monthly price is paid for."""
+    monthly, cost = candidate.monthly, candidate.unit_costs.get("run")
+    if cost is None:
+        return {}
+    by_month = any(line.unit == "machine-month" for line in monthly.lines)
+    each = (
+        plain("months", months, "month", "begun")
+        if by_month
+        else plain("runs", float(starts), "1/month", ENTERED)
     )
+    formula = "monthly_total * months" if by_month else "monthly_total / runs"
+    total = plain("monthly_total", float(monthly.total), monthly.currency)
+    return {"run_cost": made("run_cost", formula, [total, each], float(cost), monthly.currency)}
 
 
 def _state(job: Job) -> Derivation:
@@ -42,97 +61,274 @@ def _state(job: Job) -> Derivation:
     moments = moment_bytes(job.state, job.optimizer)
     held = parameters(job)
     own = held.dense + held.experts
-    return Derivation(
-        figure="state_bytes",
-        formula="parameters * (weight + gradient + master + moments)",
-        terms=(
-            _term("parameters", own, "1"),
-            _term("weight", kept.weights, "byte"),
-            _term("gradient", kept.gradients, "byte"),
-            _term("master", kept.master, "byte"),
-            _term("moments", moments, "byte"),
-        ),
-        value=own * (kept.weights + kept.gradients + kept.master + moments),
-        unit="byte",
+    return made(
+        "state_bytes",
+        "parameters * (weight + gradient + master + moments)",
+        [
+            plain("parameters", own, "1", MODEL),
+            plain("weight", kept.weights, "byte"),
+            plain("gradient", kept.gradients, "byte"),
+            plain("master", kept.master, "byte"),
+            plain("moments", moments, "byte"),
+        ],
+        own * (kept.weights + kept.gradients + kept.master + moments),
+        "byte",
     )
 
 
-def _step(placed: TrainingPlacement) -> Derivation:
-    step = placed.choice.step
-    names = (
-        "products_s",
-        "attention_s",
-        "traffic_s",
-        "launch_s",
-        "tensor_s",
-        "experts_s",
-        "data_s",
-        "bubble_s",
-        "optimizer_s",
+def _split(asked: Question, placed: TrainingPlacement) -> Iterator[Derivation]:
+    """GPUs and the batch they share."""
+    job = placed.choice.job
+    split, facts = job.split, placed.facts
+    gpus = plain("gpu_count", split.gpu_count)
+    data = plain("data_parallel", split.dp)
+    micro = plain("micro_batch", job.micro_batch, "1", CHOSEN)
+    yield made(
+        "gpu_count",
+        "tp * pp * cp * data_parallel",
+        [
+            plain("tp", split.tp, "1", CHOSEN), plain("pp", split.pp, "1", CHOSEN), plain("cp", split.cp, "1", CHOSEN),
+            data,
+        ],
+        facts["gpu_count"],
+        "1",
+    )  # fmt: skip
+    yield made(
+        "data_parallel",
+        "gpu_count / (tp * pp * cp)",
+        [
+            gpus, plain("tp", split.tp, "1", CHOSEN), plain("pp", split.pp, "1", CHOSEN),
+            plain("cp", split.cp, "1", CHOSEN),
+        ],
+        split.dp,
+        "1",
+    )  # fmt: skip
+    wanted = plain("batch_asked", asked.effective_batch, "1", ENTERED)
+    yield made(
+        "accumulation",
+        "max(1, ceil(batch_asked / (micro_batch * data_parallel)))",
+        [wanted, micro, data],
+        facts["accumulation"],
+        "1",
     )
-    wait = placed.facts["data_wait_fraction"]
-    return Derivation(
-        figure="train_step_s",
-        formula=f"({' + '.join(names)}) / (1 - data_wait)",
-        terms=(
-            *(_term(name, float(getattr(step, name)), "s") for name in names),
-            _term("data_wait", wait, "1"),
-        ),
-        value=placed.step_s.value,
-        unit="s",
+    yield made(
+        "effective_batch",
+        "micro_batch * accumulation * data_parallel",
+        [micro, plain("accumulation", job.accumulation), data],
+        facts["effective_batch"],
+        "1",
     )
+    if job.method != "full" and job.rank:
+        widths = parameters(job).total_adapters / job.rank
+        yield made(
+            "trainable",
+            "rank * adapted_widths",
+            [
+                plain("rank", job.rank, "1", ENTERED),
+                plain(
+                    "adapted_widths", widths, "1", "inputs and outputs of every matrix that has an adapter"
+                ),
+            ],
+            facts["trainable"],
+            "1",
+        )
 
 
-def _run(asked: Question, placed: TrainingPlacement) -> tuple[Derivation, ...]:
+def _run(asked: Question, placed: TrainingPlacement) -> Iterator[Derivation]:
     facts, job = placed.facts, placed.choice.job
-    hours = Derivation(
-        figure="run_hours",
-        formula="steps * step_s / 3600 / (1 - wasted)",
-        terms=(
-            _term("steps", facts["steps"], "1"),
-            _term("step_s", placed.step_s.value, "s"),
-            _term("wasted", facts["wasted_fraction"], "1"),
-        ),
-        value=placed.run_hours.value,
-        unit="h",
+    step = plain("train_step_s", placed.step_s.value, "s")
+    batch = plain("effective_batch", facts["effective_batch"], "1")
+    hours = plain("run_hours", placed.run_hours.value, "h")
+    gpus = plain("gpu_count", facts["gpu_count"])
+    tokens = plain("tokens_per_s", facts["tokens_per_s"], "token/s")
+    yield made(
+        "run_hours",
+        f"steps * train_step_s / {SECONDS_PER_HOUR} / (1 - wasted_fraction)",
+        [plain("steps", facts["steps"]), step, plain("wasted_fraction", facts["wasted_fraction"])],
+        placed.run_hours.value,
+        "h",
     )
-    rate = Derivation(
-        figure="tokens_per_s",
-        formula="micro_batch * accumulation * data_parallel * sample_tokens / step_s",
-        terms=(
-            _term("micro_batch", job.micro_batch, "1"),
-            _term("accumulation", job.accumulation, "1"),
-            _term("data_parallel", job.split.dp, "1"),
-            _term("sample_tokens", job.sample_tokens, "token"),
-            _term("step_s", placed.step_s.value, "s"),
-        ),
-        value=facts["tokens_per_s"],
-        unit="tokens/s",
+    yield made("run_days", "run_hours / 24", [hours], facts["run_days"], "day")
+    yield made("gpu_hours", "run_hours * gpu_count", [hours, gpus], facts["gpu_hours"], "h")
+    yield made(
+        "tokens_per_s",
+        "effective_batch * sample_tokens / train_step_s",
+        [batch, plain("sample_tokens", job.sample_tokens, "token", ENTERED), step],
+        facts["tokens_per_s"],
+        "token/s",
     )
-    steps = Derivation(
-        figure="steps",
-        formula="ceil(samples / effective_batch)",
-        terms=(_term("samples", asked.samples, "1"), _term("effective_batch", job.step_samples, "1")),
-        value=facts["steps"],
-        unit="1",
+    yield made(
+        "samples_per_s", "effective_batch / train_step_s", [batch, step], facts["samples_per_s"], "1/s"
     )
-    return hours, rate, steps
+    yield made("steps_per_hour", f"{SECONDS_PER_HOUR} / train_step_s", [step], facts["steps_per_hour"], "1/h")
+    yield made(
+        "steps",
+        "ceil(samples / effective_batch)",
+        [plain("samples", asked.samples, "1", ENTERED), batch],
+        facts["steps"],
+        "1",
+    )
+    flops, _rate = peak_flops(placed.machine.device, job.precision)
+    yield made(
+        "mfu",
+        "tokens_per_s / gpu_count * flops_per_token / peak_flops_per_s",
+        [
+            tokens,
+            gpus,
+            plain("flops_per_token", useful_flops_per_token(job), "FLOP", "6 or 4 × active parameters"),
+            plain("peak_flops_per_s", flops, "FLOP/s", placed.machine.device.source),
+        ],
+        facts["mfu"],
+        "1",
+    )
 
 
-def _interval(placed: TrainingPlacement) -> Derivation:
-    write = placed.facts["checkpoint_write_s"]
-    gpus = placed.choice.job.split.gpu_count
-    between = checkpoints.mean_time_between_failures_s(gpus)
-    ratio = write / (2 * between)
-    hours = checkpoints.GPU_HOURS_PER_FAILURE
-    return Derivation(
-        figure="checkpoint_interval_s",
-        formula="(2 * write_s * between_s) ** 0.5 * (1 + ratio ** 0.5 / 3 + ratio / 9) - write_s",
-        terms=(
-            _term("write_s", write, "s"),
-            _term("between_s", between, "s", hours.source),
-            _term("ratio", ratio, "1"),
-        ),
-        value=placed.facts["checkpoint_interval_s"],
-        unit="s",
+def _checkpoints(asked: Question, placed: TrainingPlacement) -> Iterator[Derivation]:
+    """What is written and read again, how often, and what failures cost."""
+    workload, facts, job = asked.workload, placed.facts, placed.choice.job
+    assumed, machines = workload.assumed, placed.choice.machines
+    several = plain("machines", machines)
+    size = plain("checkpoint_bytes", facts["checkpoint_bytes"], "byte")
+    hours = plain("run_hours", placed.run_hours.value, "h")
+    yield _content(asked, job, facts)
+    read = plain("read_bytes_per_s", workload.storage.read_gb_per_s * GB, "byte/s", ENTERED)
+    yield made(
+        "restore_s",
+        "checkpoint_bytes / (read_bytes_per_s * machines)",
+        [size, read, several],
+        facts["restore_s"],
+        "s",
+    )
+    gpus = plain("gpu_count", facts["gpu_count"])
+    failure = checkpoints.GPU_HOURS_PER_FAILURE.term(assumed)
+    between = checkpoints.mean_time_between_failures_s(int(facts["gpu_count"]), assumed=assumed)
+    yield made(
+        "between_s", f"{SECONDS_PER_HOUR} * gpu_hours_per_failure / gpu_count", [failure, gpus], between, "s"
+    )
+    apart = plain("between_s", between, "s")
+    yield made(
+        "interruptions",
+        f"run_hours * {SECONDS_PER_HOUR} / between_s",
+        [hours, apart],
+        facts["interruptions"],
+        "1",
+    )
+    if "spare_machines" in facts:
+        yield made(
+            "spare_machines",
+            "ceil(gpu_count * repair_hours / gpu_hours_per_failure)",
+            [gpus, checkpoints.REPAIR_HOURS.term(assumed), failure],
+            facts["spare_machines"],
+            "1",
+        )
+    if not workload.checkpoints.planned:
+        yield made(
+            "wasted_fraction",
+            "min(0.99, productive_s / 2 / between_s)",
+            [plain("productive_s", facts["steps"] * placed.step_s.value, "s"), apart],
+            facts["wasted_fraction"],
+            "1",
+        )
+        return
+    write = plain("checkpoint_write_s", facts["checkpoint_write_s"], "s")
+    written = plain("write_bytes_per_s", workload.storage.write_gb_per_s * GB, "byte/s", ENTERED)
+    yield made(
+        "checkpoint_write_s",
+        "checkpoint_bytes / (write_bytes_per_s * machines)",
+        [size, written, several],
+        facts["checkpoint_write_s"],
+        "s",
+    )
+    yield made(
+        "checkpoint_write_bytes_per_s",
+        "checkpoint_bytes / checkpoint_write_s",
+        [size, write],
+        facts["checkpoint_write_bytes_per_s"],
+        "byte/s",
+    )
+    interval = plain("checkpoint_interval_s", facts["checkpoint_interval_s"], "s")
+    if workload.checkpoints.interval_minutes is None:
+        yield _best_interval("checkpoint_interval_s", facts["checkpoint_write_s"], between)
+    else:
+        yield made(
+            "checkpoint_interval_s",
+            "minutes * 60",
+            [plain("minutes", workload.checkpoints.interval_minutes, "min", ENTERED)],
+            facts["checkpoint_interval_s"],
+            "s",
+        )
+    yield made(
+        "checkpoint_written_bytes",
+        f"checkpoint_bytes * max(1, floor(run_hours * {SECONDS_PER_HOUR} / max(checkpoint_interval_s, 1)))",
+        [size, hours, interval],
+        facts["checkpoint_written_bytes"],
+        "byte",
+    )
+    restart = workload.checkpoints.restart_minutes * 60 + facts["restore_s"]
+    again = plain("restart_s", restart, "s", "as entered, and restoring")
+    lost = "min(0.99, {write} / ({every} + {write}) + ({every} / 2 + {write} + restart_s) / {apart})"
+    yield made(
+        "wasted_fraction",
+        lost.format(write="checkpoint_write_s", every="checkpoint_interval_s", apart="between_s"),
+        [write, interval, again, apart],
+        facts["wasted_fraction"],
+        "1",
+    )
+    taken = bill.INTERRUPTIONS_PER_HOUR.term(assumed)
+    yield made(
+        "spot_interruptions",
+        "run_hours * interruptions_per_hour * machines",
+        [hours, taken, several],
+        facts["spot_interruptions"],
+        "1",
+    )
+    on_spot = checkpoints.mean_time_between_failures_s(
+        int(facts["gpu_count"]), taken.value * machines, assumed
+    )
+    own = runs.interval_s(asked, facts["checkpoint_write_s"], on_spot)
+    yield made(
+        "rework_fraction",
+        lost.format(write="checkpoint_write_s", every="spot_interval_s", apart="spot_between_s"),
+        [
+            write,
+            plain("spot_interval_s", own, "s", "written as often as spot machines ask for"),
+            again,
+            plain("spot_between_s", on_spot, "s", "failures and interruptions together"),
+        ],
+        facts["rework_fraction"],
+        "1",
+    )
+
+
+def _content(asked: Question, job: Job, facts: Mapping[str, float]) -> Derivation:
+    kept = BYTES[job.state]
+    weights_only = asked.workload.checkpoints.content == "weights"
+    each = {"served": checkpoints.SERVED_BYTES} if weights_only else {
+        "weight": kept.weights, "master": kept.master, "moments": moment_bytes(job.state, job.optimizer)
+    }  # fmt: skip
+    total = sum(each.values())
+    return made(
+        "checkpoint_bytes",
+        f"trained * ({' + '.join(each)})",
+        [
+            plain("trained", facts["checkpoint_bytes"] / total if total else 0.0, "1", MODEL),
+            *(plain(name, value, "byte") for name, value in each.items()),
+        ],
+        facts["checkpoint_bytes"],
+        "byte",
+    )
+
+
+def _best_interval(figure: str, write_s: float, between_s: float) -> Derivation:
+    """Daly's interval, of which the first factor alone is Young's; the mean time where writing takes as long."""
+    ratio = write_s / (2 * between_s)
+    terms = [plain("checkpoint_write_s", write_s, "s"), plain("between_s", between_s, "s")]
+    if ratio >= 1:
+        return made(figure, "between_s", terms[1:], between_s, "s")
+    return made(
+        figure,
+        "(2 * checkpoint_write_s * between_s) ** 0.5 * (1 + ratio ** 0.5 / 3 + ratio / 9) - checkpoint_write_s",
+        [*terms, plain("ratio", ratio, "1", "checkpoint_write_s ÷ (2 × between_s)")],
+        checkpoints.best_interval_s(write_s, between_s),
+        "s",
     )

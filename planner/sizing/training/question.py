@@ -9,7 +9,7 @@ from planner.sizing import storage_need
 from planner.sizing.architecture import Architecture, active_parameter_count, parameter_count
 from planner.sizing.devices import Machine
 from planner.sizing.host import DataPath, DataStage
-from planner.sizing.quantities import GB
+from planner.sizing.quantities import GB, SET_BY_HAND
 from planner.sizing.storage_need import Kept, StorageNeed
 from planner.sizing.training import checkpoints
 from planner.sizing.training.constants import TrainingConstants
@@ -102,9 +102,18 @@ class Question:
             return "fp32" if workload.software == "transformers" else "half"
         return "fp32" if workload.software == "torch" else "mixed"
 
+    @property
+    def network_source(self) -> str:
+        """Where the rate between machines comes from."""
+        if isinstance(self.workload, PretrainingWorkload) and self.workload.network_gbit_per_s:
+            return "as asked"
+        if "fabric_link_bytes_per_s" in self.workload.assumed:
+            return SET_BY_HAND
+        return "usual network of one GPU in clusters of this generation; the offer does not say"
+
     def task(self) -> Task:
         workload = self.workload
-        network = workload.assumed.get("fabric_bytes_per_s")
+        network = workload.assumed.get("fabric_link_bytes_per_s")
         micro = workload.batch.micro if isinstance(workload, TuningWorkload) else workload.micro
         if isinstance(workload, PretrainingWorkload) and workload.network_gbit_per_s:
             network = workload.network_gbit_per_s * 1e9 / 8

@@ -62,7 +62,7 @@ def finish(asked: Question, machine: Machine, choice: Choice, verdict: Verdict) 
     assumed = workload.assumed
     between = checkpoints.mean_time_between_failures_s(gpus, assumed=assumed)
     saves = workload.checkpoints.planned
-    interval = _interval(asked, write_s, between)
+    interval = interval_s(asked, write_s, between)
     restart = workload.checkpoints.restart_minutes * 60 + restore_s
     productive_h = steps * step_s / SECONDS_PER_HOUR
     wasted = (
@@ -151,7 +151,8 @@ def finish(asked: Question, machine: Machine, choice: Choice, verdict: Verdict) 
     )
 
 
-def _interval(asked: Question, write_s: float, between: float) -> float:
+def interval_s(asked: Question, write_s: float, between: float) -> float:
+    """Seconds between checkpoints: as asked, else those that lose least."""
     minutes = asked.workload.checkpoints.interval_minutes
     return minutes * 60 if minutes is not None else checkpoints.best_interval_s(write_s, between)
 
@@ -161,7 +162,7 @@ def spot_rework(asked: Question, gpu_count: int, machines: int, write_s: float, 
     assumed = asked.workload.assumed
     taken = bill.INTERRUPTIONS_PER_HOUR.given(assumed) * machines
     between = checkpoints.mean_time_between_failures_s(gpu_count, taken, assumed)
-    return checkpoints.wasted_fraction(write_s, _interval(asked, write_s, between), restart_s, between)
+    return checkpoints.wasted_fraction(write_s, interval_s(asked, write_s, between), restart_s, between)
 
 
 def host_need(

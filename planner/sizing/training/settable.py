@@ -22,7 +22,7 @@ TRAINING: dict[str, Settable] = {
     **{name: _of(name, prior) for name, prior in (MEMORY | SPEED).items()},
     **HOST,
     **REWORK,
-    "fabric_bytes_per_s": Settable("byte/s", 1e6, 1e13),
+    "fabric_link_bytes_per_s": Settable("byte/s", 1e6, 1e13),
     GPU_HOURS_PER_FAILURE.name: around(GPU_HOURS_PER_FAILURE, least=1.0),
     REPAIR_HOURS.name: around(REPAIR_HOURS),
 }

@@ -113,7 +113,9 @@ class TrainingSetting(Setting[TrainingPlacement]):
         return Outcome(figures=figures, unit_costs={"run": cost})
 
     def derive(self, placed: TrainingPlacement, candidate: Candidate) -> dict[str, Derivation]:
-        return derivations.derive(self.question, placed)
+        months = ceil(placed.run_hours.value / HOURS_PER_MONTH)
+        found = derivations.derive(self.question, placed)
+        return found | derivations.run_cost(candidate, self.run(placed).starts, months)
 
     def assumptions(self, first: TrainingPlacement | None) -> list[Assumption]:
         workload = self.workload
@@ -125,13 +127,10 @@ class TrainingSetting(Setting[TrainingPlacement]):
                 listed.append(checkpoints.REPAIR_HOURS)
                 listed.append(
                     Assumption(
-                        name="fabric_bytes_per_s",
+                        name="fabric_link_bytes_per_s",
                         value=first.choice.links.between,
                         unit="byte/s",
-                        source="usual network of one GPU in clusters of this generation; the offer does not say"
-                        if not isinstance(workload, PretrainingWorkload)
-                        or workload.network_gbit_per_s is None
-                        else "as asked",
+                        source=self.question.network_source,
                     )
                 )
         return marked(listed, workload.assumed)
