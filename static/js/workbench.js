@@ -98,10 +98,10 @@
     if (link) { link.setAttribute("aria-expanded", "true"); }
   });
 
-  // What the last change did to the first candidate: the figures of the strip before and after.
+  // What the last change did to the first candidate: what was asked and the figures of the strip, before and after.
   let before = null;
   let now = null;
-  let cause = "";
+  let asking = new Map();
 
   function figures() {
     const strip = document.getElementById("strip");
@@ -119,19 +119,61 @@
     const sign = change > 0 ? "+" : "\u2212";
     return written(figure, was.value) + " \u2192 " + written(figure, figure.value) + " " + figure.unit + " (" + sign + written(figure, change) + ")";
   }
+  function labelOf(control) {
+    const isOneOfSeveral = control.type === "radio" || control.type === "checkbox";
+    const group = isOneOfSeveral && control.closest("fieldset");
+    const label = group ? group.querySelector("legend") : control.labels && control.labels[0];
+    return label ? label.textContent.trim() : control.name;
+  }
+  function valueOf(control) {
+    if (control.tagName === "SELECT") { return control.selectedOptions[0] ? control.selectedOptions[0].text : ""; }
+    if (control.type === "radio" || control.type === "checkbox") {
+      return control.checked ? control.closest("label") ? control.closest("label").textContent.trim() : labelOf(control) : "";
+    }
+    return control.value.trim();
+  }
+  // Every field of the form as it reads, by its name: boxes of one name together.
+  function fields() {
+    const form = document.getElementById("workload");
+    const found = new Map();
+    if (!form) { return found; }
+    for (const control of form.elements) {
+      if (!control.name || !control.closest("#workload") || /^(hidden|file|submit|button)$/.test(control.type) || control.name === "config_text") { continue; }
+      const was = found.get(control.name);
+      const value = valueOf(control);
+      found.set(control.name, {
+        label: was ? was.label : labelOf(control),
+        value: was ? [was.value, value].filter(Boolean).join(", ") : value,
+      });
+    }
+    return found;
+  }
+  function changes(place) {
+    const told = [];
+    for (const [name, field] of now.fields) {
+      const was = before.fields.get(name);
+      if (!was || was.value === field.value) { continue; }
+      told.push(field.label + ": " + (was.value || place.dataset.empty) + " \u2192 " + (field.value || place.dataset.empty));
+    }
+    return told;
+  }
   function showChange() {
     const place = document.getElementById("changed");
-    const after = figures();
-    if (!place || !before || !after || !cause) { return; }
+    if (!place || !before || !now) { return; }
+    const causes = changes(place);
+    if (!causes.length) { return; }
     const parts = [];
-    for (const figure of after.told) {
+    for (const figure of now.told) {
       const was = before.told.find(function (one) { return one.key === figure.key && one.unit === figure.unit; });
       if (!was || Math.abs(figure.value - was.value) < 0.005) { continue; }
       parts.push([figure.label, shown(figure, was)]);
     }
-    const lead = document.createElement("b");
-    lead.textContent = cause;
-    place.replaceChildren(lead);
+    place.replaceChildren();
+    for (const cause of causes) {
+      const lead = document.createElement("b");
+      lead.textContent = cause;
+      place.append(lead);
+    }
     for (const part of parts) {
       const item = document.createElement("span");
       item.textContent = part[0] + " " + part[1];
@@ -140,24 +182,6 @@
     if (!parts.length) { place.append(place.dataset.same); }
     place.hidden = false;
   }
-  function valueOf(control) {
-    if (control.tagName === "SELECT") { return control.selectedOptions[0] ? control.selectedOptions[0].text : ""; }
-    if (control.type === "radio" || control.type === "checkbox") { return control.parentElement.textContent.trim(); }
-    return control.value;
-  }
-  // The value with which the page was drawn, for a control that was never focused.
-  function drawn(control) {
-    if (control.tagName === "SELECT") {
-      const option = Array.from(control.options).find(function (one) { return one.defaultSelected; });
-      return option ? option.text : "";
-    }
-    return control.type === "radio" || control.type === "checkbox" ? "" : control.defaultValue;
-  }
-  const earlier = new WeakMap();
-  const done = new WeakMap();
-  document.addEventListener("focusin", function (event) {
-    if (event.target.form && event.target.form.id === "workload") { earlier.set(event.target, valueOf(event.target)); }
-  });
   document.addEventListener("input", function (event) {
     const control = event.target;
     if (!control.form || control.form.id !== "workload") { return; }
@@ -166,22 +190,22 @@
       const notice = document.getElementById("pasted");
       if (notice) { notice.remove(); }
     }
-    const label = control.closest("fieldset") ? control.closest("fieldset").querySelector("legend") : document.querySelector('label[for="' + control.id + '"]');
-    const was = earlier.has(control) ? earlier.get(control) : drawn(control);
-    const is = valueOf(control);
-    done.set(control, is);
-    cause = (label ? label.textContent : control.name) + ": " + (was && was !== is ? was + " \u2192 " : "") + is;
   });
   // Leaving a field asks once more for the same workload: that is no change, so the figures before the last
-  // change of the workload are kept.
+  // change of the workload are kept. So they are while one change follows another faster than one reads.
+  const readingMs = 1000;
   function noteFigures() {
     const found = figures();
-    if (!found) { return; }
-    if (now && now.query !== found.query) { before = now; }
-    now = found;
+    if (!found || (now && now.query === found.query)) { return; }
+    if (now && (!before || Date.now() - now.at > readingMs)) { before = now; }
+    now = Object.assign(found, { fields: asking, at: Date.now() });
   }
+  document.addEventListener("DOMContentLoaded", function () {
+    asking = fields();
+    noteFigures();
+  });
   document.addEventListener("htmx:beforeRequest", function (event) {
-    if (event.detail.elt.id === "refiner") { noteFigures(); }
+    if (event.detail.elt.id === "refiner") { asking = fields(); }
   });
   document.addEventListener("htmx:afterSwap", function (event) {
     if (event.detail.target && event.detail.target.id === "answer" && event.detail.requestConfig.elt.id === "refiner") {
@@ -190,8 +214,6 @@
       const headline = document.querySelector("#answer h1");
       const announced = document.getElementById("announced");
       if (headline && announced) { announced.textContent = headline.textContent; }
-      const control = document.activeElement;
-      if (control && done.has(control)) { earlier.set(control, done.get(control)); }
     }
   });
 

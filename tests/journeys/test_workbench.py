@@ -46,6 +46,32 @@ def test_a_change_refines_the_answer_in_place(page: Page, catalog: list[Offer]) 
     assert page.evaluate("() => window.sameDocument"), "the page was never loaded again"
 
 
+def test_the_change_line_names_every_field_that_changed_and_no_other(page: Page, catalog: list[Offer]) -> None:
+    told: list[str] = []
+    page.on("console", lambda message: told.append(message.text) if message.type == "error" else None)
+    page.goto("/workbench/")
+    page.get_by_label("Input, typical").fill("2000")
+    page.get_by_label("First token within").fill("")
+    page.get_by_label("Input, typical").fill("3000")
+    changed = page.locator("#changed")
+    expect(changed).to_contain_text("First token within: 1 → empty")
+    expect(changed).to_contain_text("Input, typical: 1000 → 3000")
+    assert "Output" not in changed.inner_text()
+    page.wait_for_timeout(1100)
+    weights = page.get_by_label("Weights format")
+    weights.select_option("fp8")
+    expect(changed).to_contain_text("Weights format: as stored (BF16) → FP8")
+    assert "First token" not in changed.inner_text()
+    page.wait_for_timeout(1100)
+    weights.select_option("stored")
+    expect(changed).to_contain_text("Weights format: FP8 → as stored (BF16)")
+    page.wait_for_timeout(1100)
+    page.locator("summary", has_text="Starts, interruption, terms").click()
+    page.get_by_label("spot, preemptible").check()
+    expect(changed).to_contain_text("Terms: on demand → on demand, spot, preemptible")
+    assert told == [], "nothing is refused or given up on the way"
+
+
 def test_leaving_a_field_does_not_compare_the_answer_with_itself(page: Page, catalog: list[Offer]) -> None:
     page.goto("/workbench/")
     field = page.get_by_label("At once, peak")
