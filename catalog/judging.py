@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 from catalog.models import offer_key
 from catalog.sources import Source
-from catalog.sources.quotes import Page, Quote, Rate, Refused, SourceFailure
+from catalog.sources.quotes import EgressQuote, Page, Quote, Rate, Refused, SourceFailure, StorageQuote
+from catalog.term_prices import Place, StorageKey, TermReading, moved_too_far
 
 Key = str
 """An offer's key."""
+TermKey = StorageKey | Place
 
 MOVE_MAXIMUM = {"spot": Decimal(5)}
 MOVE_MAXIMUM_ELSE = Decimal(2)
@@ -46,13 +48,14 @@ class Reading:
     quotes: dict[Key, Quote] = field(default_factory=dict)
     contradictory: set[Key] = field(default_factory=set)
     rates: dict[str, Rate] = field(default_factory=dict)
+    terms: TermReading = field(default_factory=TermReading)
     refused: Counter[str] = field(default_factory=Counter)
     item_count: int = 0
     broken_count: int = 0
 
     @property
     def listed_count(self) -> int:
-        return len(self.quotes) + len(self.contradictory) + len(self.rates)
+        return len(self.quotes) + len(self.contradictory) + len(self.rates) + self.terms.count
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class Judgement:
     reason: str = ""
     detail: str = ""
     kept_back: frozenset[Key] = frozenset()
+    terms_kept_back: frozenset[TermKey] = frozenset()
 
 
 def read_pages(source: Source, pages: Iterable[Page], on: date) -> Reading:
@@ -72,6 +76,9 @@ def read_pages(source: Source, pages: Iterable[Page], on: date) -> Reading:
         if isinstance(one, Refused):
             reading.refused[one.reason] += 1
             reading.broken_count += one.broken
+            continue
+        if isinstance(one, StorageQuote | EgressQuote):
+            reading.terms.add(one)
             continue
         if isinstance(one, Rate):
             reading.rates[one.currency] = one
@@ -86,6 +93,7 @@ def read_pages(source: Source, pages: Iterable[Page], on: date) -> Reading:
     for key in reading.contradictory:
         del reading.quotes[key]
     reading.refused["contradictory"] += len(reading.contradictory)
+    reading.terms.settle(reading.refused)
     return reading
 
 
@@ -99,10 +107,11 @@ def judge(
     in_force: Mapping[Key, InForce],
     last_good_count: int | None,
     rates: Mapping[str, Decimal],
+    known_terms: Mapping[TermKey, Mapping[Decimal, tuple[Decimal, str]]] | None = None,
 ) -> Judgement:
     """Take, keep back or hold; raises ``SourceFailure`` where there is nothing to hold."""
     listed, broken = reading.listed_count, reading.broken_count
-    if not reading.quotes and not reading.rates:
+    if not reading.quotes and not reading.rates and not reading.terms.count:
         raise SourceFailure("no_prices", f"{reading.item_count} rows read")
     if broken > ODD_SHARE_MAXIMUM * (listed + broken):
         raise SourceFailure("broken_rows", f"{broken} of {listed + broken}")
@@ -117,9 +126,11 @@ def judge(
         return Judgement("rates_moved", ", ".join(sorted(jumped))[:200])
     compared = [key for key, quote in reading.quotes.items() if _comparable(quote, in_force.get(key))]
     moved = frozenset(key for key in compared if _moved_too_far(reading.quotes[key], in_force[key]))
-    if len(moved) > ODD_SHARE_MAXIMUM * len(compared):
-        return Judgement("prices_moved", f"{len(moved)} of {len(compared)}")
-    return Judgement(kept_back=moved)
+    terms_moved, terms_compared = moved_too_far(reading.terms, known_terms or {})
+    odd, all_compared = len(moved) + len(terms_moved), len(compared) + terms_compared
+    if odd > ODD_SHARE_MAXIMUM * all_compared:
+        return Judgement("prices_moved", f"{odd} of {all_compared}")
+    return Judgement(kept_back=moved, terms_kept_back=frozenset(terms_moved))
 
 
 def _comparable(quote: Quote, price: InForce | None) -> bool:

@@ -72,11 +72,10 @@ def load_seeds(at: datetime, folder: Path = SEEDS) -> SeedReport:
         _load_table(report, Provider, "providers", folder, ("slug",))
         _load_table(report, Region, "regions", folder, ("provider_id", "code"))
         _load_table(report, BillingTerms, "billing", folder, ("provider_id",))
-        _load_table(
-            report, StoragePrice, "storage", folder, ("provider_id", "region", "kind", "name", "from_gb")
-        )
+        storage_key = ("provider_id", "region", "kind", "name")
+        _load_terms(report, StoragePrice, "storage", folder, storage_key)
         _load_table(report, StorageSpeed, "storage_speeds", folder, ("provider_id", "kind", "name"))
-        _load_table(report, EgressTier, "egress", folder, ("provider_id", "region", "from_gb"))
+        _load_terms(report, EgressTier, "egress", folder, ("provider_id", "region"))
         _load_table(report, MarketDay, "market_days", folder, ("accelerator_id", "on"))
         _load_table(report, ExchangeRate, "exchange", folder, ("on", "currency"))
         _load_offers(report, folder, at)
@@ -125,6 +124,18 @@ def _load_table(
     report: SeedReport, model: type[models.Model], name: str, folder: Path, key: tuple[str, ...]
 ) -> None:
     load_rows(report, model, name, _rows(folder, name), key)
+
+
+def _load_terms(
+    report: SeedReport, model: type[models.Model], name: str, folder: Path, whole: tuple[str, ...]
+) -> None:
+    """Prices in steps: where a run brought any step of what ``whole`` names, the shipped steps stay out."""
+    brought = set(model._default_manager.exclude(refresh=None).values_list(*whole))
+    rows = [
+        row for row in _rows(folder, name)
+        if tuple(row.get(part.removesuffix("_id"), "") for part in whole) not in brought
+    ]  # fmt: skip
+    load_rows(report, model, name, rows, (*whole, "from_gb"))
 
 
 def load_rows(

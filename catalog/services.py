@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import transaction
 
 from accounts.models import User
-from catalog import runs
+from catalog import runs, term_prices
 from catalog.judging import Reading, judge, read_pages
 from catalog.models import CatalogVersion, ExchangeRate, KeptBack, Refresh, RefreshDecision, RefreshStatus
 from catalog.recording import OFFER_FIELDS, Observation, record
@@ -128,8 +128,10 @@ def _source(name: str) -> Source:
 def _fetch(source: Source, run: Refresh, client: httpx2.Client, limits: Limits, now: runs.Clock) -> None:
     if not is_set_up(source.name):
         raise SourceFailure("not_set_up", ", ".join(source.needs))
-    base_url = settings.SOURCE_BASE_URLS.get(source.name) or source.default_base_url
-    credentials = getattr(settings, "SOURCE_CREDENTIALS", {}).get(source.name, {})
+    addresses = settings.SOURCE_BASE_URLS
+    base_url = addresses.get(source.name) or addresses.get(source.address_of) or source.default_base_url
+    given = getattr(settings, "SOURCE_CREDENTIALS", {})
+    credentials = given.get(source.name) or given.get(source.address_of) or {}
     for page in source.fetch(client, base_url, credentials, limits):
         runs.keep_page(run, page, now())
 
@@ -139,12 +141,16 @@ def _judge_and_swap(source: Source, run: Refresh, reading: Reading, now: runs.Cl
         Refresh.objects.good().filter(source=source.name).values_list("quote_count", flat=True).first()
     )
     rates = {currency: rate.per_usd for currency, rate in ExchangeRate.latest(run.started_at.date()).items()}
-    judgement = judge(source, reading, in_force(source), last_good, rates)
+    judgement = judge(
+        source, reading, in_force(source), last_good, rates, term_prices.known_amounts(reading.terms)
+    )
     with transaction.atomic():
         row = runs.locked(run)
         if judgement.reason:
             note(row, reading, RefreshStatus.HELD, now(), judgement)
         else:
+            reading.terms = reading.terms.without(judgement.terms_kept_back)
+            reading.refused["moved_too_far"] += len(judgement.terms_kept_back)
             swap(source, row, reading, kept_back=judgement.kept_back, at=now())
     runs.forget_pages(source.name)
 

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
+from catalog import term_prices
 from catalog.commitments import term_months
 from catalog.judging import InForce, Judgement, Key, Reading
 from catalog.models import (
@@ -60,9 +61,10 @@ def swap(source: Source, run: Refresh, reading: Reading, *, kept_back: frozenset
     _keep_back(source, run, {key: reading.quotes[key] for key in kept_back})
     run.added_count = done.offers_added
     run.changed_count = done.prices_changed + _take_rates(source, reading, at)
+    run.changed_count += term_prices.take(reading.terms, run, source.title, at)
     run.gone_count = 0 if not reading.quotes else _mark_gone(source, run, reading, at)
     note(run, reading, RefreshStatus.SUCCEEDED, at, Judgement())
-    if done.anything or run.gone_count or run.changed_count:
+    if done.anything or run.gone_count or run.changed_count or reading.terms.count:
         CatalogVersion.bump(at)
 
 

@@ -134,7 +134,8 @@ def offer(request: HttpRequest, pk: int) -> HttpResponse:
         "terms": sheets.billing_facts(getattr(provider, "billing", None)),
         "storage": provider.storage_prices.filter(region__in=("", found.region)),
         "speeds": [sheets.storage_speed_row(one) for one in provider.storage_speeds.all()],
-        "egress": provider.egress_tiers.filter(region__in=("", found.region)),
+        "egress": provider.egress_tiers.filter(region=found.region)
+        or provider.egress_tiers.filter(region=""),
     }
     return render(request, "catalog/offer.html", context)
 

@@ -66,6 +66,8 @@ class StoragePrice(models.Model):
     note = models.CharField(max_length=200, blank=True)
     source = models.CharField(max_length=400)
     observed = models.CharField(max_length=40, blank=True)
+    refresh = models.ForeignKey("Refresh", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    """The run that brought it; empty for shipped rows, which do not overwrite one of a run."""
 
     class Meta:
         ordering = ("provider", "kind", "name", "from_gb")
@@ -125,6 +127,8 @@ class EgressTier(models.Model):
     currency = models.CharField(max_length=3)
     source = models.CharField(max_length=400)
     observed = models.CharField(max_length=40, blank=True)
+    refresh = models.ForeignKey("Refresh", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
+    """The run that brought it; empty for shipped rows, which do not overwrite one of a run."""
 
     class Meta:
         ordering = ("provider", "region", "from_gb")

@@ -11,7 +11,9 @@ import httpx2
 from catalog.sources import (
     aws,
     aws_spot,
+    aws_terms,
     azure,
+    azure_terms,
     digitalocean,
     ecb,
     gcp,
@@ -25,7 +27,7 @@ from catalog.sources import (
     vultr,
 )
 from catalog.sources.fetching import Limits
-from catalog.sources.quotes import Page, Quote, Rate, Refused
+from catalog.sources.quotes import EgressQuote, Page, Quote, Rate, Refused, StorageQuote
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Source:
     title: str
     default_base_url: str
     fetch: Callable[[httpx2.Client, str, Mapping[str, str], Limits], Iterator[Page]]
-    parse: Callable[[Iterable[Page], date], Iterator[Quote | Rate | Refused]]
+    parse: Callable[[Iterable[Page], date], Iterator[Quote | StorageQuote | EgressQuote | Rate | Refused]]
     provider: str = ""
     """Whose prices it gives; empty where each quote says it, or where it gives rates."""
     providers: tuple[str, ...] = ()
@@ -48,6 +50,8 @@ class Source:
     """Each region is a list of its own, of which an operator chooses."""
     fall_maximum: float = 0.10
     """A run with fewer prices than this share below the last good one is held."""
+    address_of: str = ""
+    """Another source at the same address: what an operator set for that one holds here too."""
     needs: tuple[str, ...] = ()
     """What an operator must set before it can be asked, as in ``<NAME>_<WHAT>`` of the environment."""
 
@@ -60,6 +64,8 @@ def _of(name: str, module: object, **more: object) -> Source:
     given = {
         "title": "TITLE", "default_base_url": "DEFAULT_BASE_URL", "fetch": "fetch", "parse": "parse",
         "provider": "PROVIDER",
+    } if not more.get("address_of") else {
+        "title": "TITLE", "default_base_url": "DEFAULT_BASE_URL", "fetch": "fetch", "parse": "parse",
     }  # fmt: skip
     known = {key: getattr(module, at) for key, at in given.items() if hasattr(module, at)}
     return Source(name=name, **known, **more)  # type: ignore[arg-type]
@@ -69,7 +75,9 @@ SOURCES: dict[str, Source] = {
     source.name: source
     for source in (
         _of("azure", azure),
+        _of("azure_terms", azure_terms, address_of="azure"),
         _of("aws", aws, by_region=True),
+        _of("aws_terms", aws_terms, address_of="aws"),
         _of("oci", oci, own_names=True),
         _of("vultr", vultr, own_names=True),
         _of("runpod", runpod, own_names=True),

@@ -77,6 +77,11 @@ def figure(value: Any) -> Decimal | None:
     return found if found.is_finite() and 0 < found < 10**7 else None
 
 
+def volume(value: Any) -> Decimal | None:
+    """Where a step of a volume begins; nothing said is zero."""
+    return Decimal(0) if value in (None, 0, "", "0") else figure(value)
+
+
 def whole(value: Any) -> int | None:
     found = figure(value)
     return int(found) if found is not None and found == int(found) else None

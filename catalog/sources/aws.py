@@ -21,9 +21,9 @@ from typing import Any
 import httpx2
 
 from catalog.commitments import price_per_hour
-from catalog.sources import answers
+from catalog.sources import answers, aws_terms
 from catalog.sources.fetching import Deadline, Limits, read_lines
-from catalog.sources.quotes import Page, Quote, Refused, SourceFailure
+from catalog.sources.quotes import EgressQuote, Page, Quote, Refused, SourceFailure, StorageQuote
 from catalog.sources.sizes import REASONS, kinds
 
 PROVIDER = "aws"
@@ -67,7 +67,7 @@ def fetch(
                 elif count > HEADER_LINES_MAXIMUM:
                     raise SourceFailure("schema_changed", "no header")
                 continue
-            if all(mark in line for mark in MARKS):
+            if all(mark in line for mark in MARKS) or any(mark in line for mark in aws_terms.MARKS):
                 kept += line + b"\n"
             if len(kept) > PAGE_BYTES:
                 number += 1
@@ -82,7 +82,7 @@ def fetch(
         yield Page(number=number, url=url, body=header + b"\n" + bytes(kept))
 
 
-def parse(pages: Iterable[Page], on: date) -> Iterator[Quote | Refused]:
+def parse(pages: Iterable[Page], on: date) -> Iterator[Quote | StorageQuote | EgressQuote | Refused]:
     reserved: dict[tuple[str, str, str], _Reserved] = {}
     for page in pages:
         try:
@@ -102,12 +102,15 @@ def parse(pages: Iterable[Page], on: date) -> Iterator[Quote | Refused]:
 
 def _quote(
     row: dict[str, str | None], on: date, reserved: dict[tuple[str, str, str], _Reserved]
-) -> Quote | Refused | None:
+) -> Quote | StorageQuote | EgressQuote | Refused | None:
     """The price that a row is; None where it is a part of a reservation, which is kept until its other part is read."""
 
     def cell(name: str) -> str:
         return row.get(name) or ""
 
+    beside = aws_terms.read(cell, cell("Region Code"))
+    if beside is not None:
+        return beside
     reason = _twin(cell)
     if reason:
         return Refused(reason=reason)

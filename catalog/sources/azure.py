@@ -48,10 +48,15 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 def fetch(
     client: httpx2.Client, base_url: str, credentials: Mapping[str, str], limits: Limits
 ) -> Iterator[Page]:
-    """Walk the list to its end; whatever keeps it from ending well is a ``SourceFailure``."""
+    """The machines; whatever keeps the list from ending well is a ``SourceFailure``."""
+    yield from walk(client, base_url, FILTER, limits)
+
+
+def walk(client: httpx2.Client, base_url: str, wanted: str, limits: Limits) -> Iterator[Page]:
+    """Walk what a filter lists to its end."""
     run = Deadline(limits.run_s)
     base = base_url.rstrip("/")
-    url = f"{base}{PATH}?api-version={API_VERSION}&currencyCode='{CURRENCY}'&$filter={quote(FILTER)}"
+    url = f"{base}{PATH}?api-version={API_VERSION}&currencyCode='{CURRENCY}'&$filter={quote(wanted)}"
     seen: set[str] = set()
     bodies: set[int] = set()
     for number in range(1, limits.pages + 1):
@@ -85,6 +90,11 @@ def _on_same_host(link: str, base_url: str) -> str:
     if not same or there.username or not there.path.startswith(here.path.rstrip("/") + PATH):
         raise SourceFailure("led_elsewhere", link[:100])
     return link
+
+
+def items_of(body: bytes) -> list[Any]:
+    found: list[Any] = _document(body)["Items"]
+    return found
 
 
 def _document(body: bytes) -> dict[str, Any]:
@@ -142,13 +152,11 @@ def _quotes(item: Item, on: date) -> Iterator[Quote | Refused]:
         return
     if item.currencyCode != CURRENCY:
         raise SourceFailure("wrong_currency", item.currencyCode[:10])
-    begins, ends = _day(item.effectiveStartDate), _day(item.effectiveEndDate)
-    if ends is not None and ends < on:
-        yield Refused(reason="ended")
+    outside = not_in_force(item, on)
+    if outside:
+        yield Refused(reason=outside)
         return
-    if begins is not None and begins > on:
-        yield Refused(reason="not_yet")
-        return
+    begins = _day(item.effectiveStartDate)
     sku = item.armSkuName or ""
     size = sizes().get(sku)
     without_gpu = None if size is not None else REASONS.get(kinds(PROVIDER).get(sku, ""))
@@ -229,6 +237,14 @@ def _twin(item: Item) -> str:
         ("volume_tier", item.tierMinimumUnits not in (0, None)),
     )
     return next((reason for reason, holds in tests if holds), "")
+
+
+def not_in_force(item: Item, on: date) -> str:
+    """Why a row does not hold on a day; empty where it does."""
+    begins, ends = _day(item.effectiveStartDate), _day(item.effectiveEndDate)
+    if ends is not None and ends < on:
+        return "ended"
+    return "not_yet" if begins is not None and begins > on else ""
 
 
 def _day(text: str | None) -> date | None:

@@ -1,6 +1,8 @@
 """Oracle Cloud: prices of parts (a GPU an hour) and shapes that say how many parts a machine has.
 
-The same price holds in every region. Preemptible capacity, where a shape allows it, costs half.
+The same price holds in every region. Preemptible capacity, where a shape allows it, costs half. The parts hold the
+prices of block volumes and of transfer too; of the latter those of North America and Europe, as another area's price
+is not that of every region.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import httpx2
 
 from catalog.sources import answers
 from catalog.sources.fetching import Deadline, Limits, read
-from catalog.sources.quotes import Page, Quote, Refused, SourceFailure
+from catalog.sources.quotes import EgressQuote, Page, Quote, Refused, SourceFailure, StorageQuote
 
 PROVIDER = "oci"
 TITLE = "Oracle Cloud price list"
@@ -40,16 +42,70 @@ def fetch(
         yield Page(number=number, url=url, body=read(client, url, limits, run))
 
 
-def parse(pages: Iterable[Page], on: date) -> Iterator[Quote | Refused]:
+BLOCK_VOLUME = re.compile(r"(?:Storage - )?Block Volume - Storage")
+TRANSFER = "Outbound Data Transfer - Originating in"
+TRANSFER_HERE = f"{TRANSFER} North America, Europe, and UK"
+STORAGE_METRIC = "Gigabyte Storage Capacity Per Month"
+TRANSFER_METRIC = "Gigabyte Outbound Data Transfer Per Month"
+NO_END = Decimal(10) ** 9
+"""A step that ends beyond this many GB has no end."""
+
+
+def parse(pages: Iterable[Page], on: date) -> Iterator[Quote | StorageQuote | EgressQuote | Refused]:
     parts: dict[str, tuple[str, Decimal | Refused]] | None = None
     for page in pages:
         listed = answers.rows(answers.document(page.body), "items")
         if parts is None:
             parts = {str(row.get("partNumber")): _part(row) for row in listed}
+            for row in listed:
+                yield from _beside(row)
             continue
         for row in listed:
             answers.needed(row, "name", "products")
             yield from _quotes(row, parts)
+
+
+def _beside(row: dict[str, Any]) -> Iterator[StorageQuote | EgressQuote | Refused]:
+    """What a part says of storage or transfer."""
+    name = str(row.get("displayName", ""))
+    is_volume, is_transfer = BLOCK_VOLUME.fullmatch(name) is not None, name.startswith(TRANSFER)
+    if not is_volume and not is_transfer:
+        return
+    if is_transfer and name != TRANSFER_HERE:
+        yield Refused(reason="other_area")
+        return
+    if row["metricName"] != (STORAGE_METRIC if is_volume else TRANSFER_METRIC):
+        yield Refused(reason="other_unit", broken=True)
+        return
+    for step in _dollars(row):
+        amount = answers.amount(step.get("value"))
+        if isinstance(amount, Refused) and (is_volume or amount.reason != "zero_price"):
+            yield amount
+            continue
+        if isinstance(amount, Decimal) and is_volume:
+            yield StorageQuote(
+                provider=PROVIDER, region="", kind="block", name="Block volume", amount_per_month=amount,
+                currency=CURRENCY, is_default=True,
+            )  # fmt: skip
+            return
+        begins, ends = answers.volume(step.get("rangeMin")), answers.figure(step.get("rangeMax"))
+        yield EgressQuote(
+            provider=PROVIDER, region="", from_gb=begins or Decimal(0), currency=CURRENCY,
+            to_gb=ends if ends is not None and ends < NO_END else None,
+            amount_per_gb=amount if isinstance(amount, Decimal) else Decimal(0),
+            note="originating in North America, Europe and UK",
+        )  # fmt: skip
+
+
+def _dollars(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """The steps of a part's price in dollars, as one pays without a contract."""
+    return [
+        step
+        for local in answers.rows(row, "currencyCodeLocalizations")
+        if local.get("currencyCode") == CURRENCY
+        for step in answers.rows(local, "prices")
+        if step.get("model") == "PAY_AS_YOU_GO"
+    ]
 
 
 def _part(row: dict[str, Any]) -> tuple[str, Decimal | Refused]:

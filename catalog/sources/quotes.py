@@ -58,6 +58,36 @@ class Quote(Value):
     """What somebody on a marketplace asks, not a list price."""
 
 
+class StorageQuote(Value):
+    """What a GB of one kind of storage costs a month, from a volume on."""
+
+    provider: str
+    region: str
+    kind: Literal["block", "file", "object"]
+    name: str
+    amount_per_month: Decimal
+    currency: str
+    per_bytes: int = 10**9
+    from_gb: Decimal = Decimal(0)
+    to_gb: Decimal | None = None
+    is_default: bool = False
+    """The one that a bill uses where the plan does not say which."""
+    note: str = ""
+
+
+class EgressQuote(Value):
+    """What a GB to the internet costs within one step of a month's volume; zero only as an allowance before a price."""
+
+    provider: str
+    region: str
+    from_gb: Decimal
+    to_gb: Decimal | None
+    amount_per_gb: Decimal
+    currency: str
+    per_bytes: int = 10**9
+    note: str = ""
+
+
 class Rate(Value):
     """Units of a currency for one US dollar on a day."""
 

@@ -28,7 +28,7 @@ class Bodies:
 AWS_COLUMNS = (
     "SKU", "TermType", "EffectiveDate", "Unit", "PricePerUnit", "Currency", "Product Family", "Instance Type",
     "vCPU", "Memory", "Tenancy", "Operating System", "CapacityStatus", "Pre Installed S/W", "MarketOption",
-    "Region Code", "LeaseContractLength", "PurchaseOption", "OfferingClass",
+    "Region Code", "LeaseContractLength", "PurchaseOption", "OfferingClass", "usageType",
 )  # fmt: skip
 
 
@@ -40,7 +40,7 @@ def aws(made: Bodies) -> dict[str, bytes]:
             "Product Family": "Compute Instance", "Instance Type": sku, "vCPU": "8", "Memory": "1,024 GiB",
             "Tenancy": "Shared", "Operating System": "Linux", "CapacityStatus": "Used", "Pre Installed S/W": "NA",
             "MarketOption": "OnDemand", "Region Code": "us-east-1", "LeaseContractLength": "", "PurchaseOption": "",
-            "OfferingClass": "",
+            "OfferingClass": "", "usageType": f"BoxUsage:{sku}",
         } | changes  # fmt: skip
 
     def reserved(sku: str, price: float, years: str, option: str, **changes: str) -> dict[str, str]:
@@ -57,6 +57,8 @@ def aws(made: Bodies) -> dict[str, bytes]:
         row("g5.2xlarge", 1.2, CapacityStatus="UnusedCapacityReservation"),
         row("p5.48xlarge", 0, MarketOption="CapacityBlock"),
         row("g6.xlarge", 0.9, EffectiveDate="2027-05-01"),
+        row("", 0.07, Unit="GB-Mo", usageType="EBS:VolumeUsage.gp3", Tenancy="", **{"Product Family": "Storage"}),
+        row("", 0.05, Unit="GB-Mo", usageType="EBS:VolumeUsage.gp2", Tenancy="", **{"Product Family": "Storage"}),
         # Parts of one reservation need not stand beside each other.
         reserved("p5.48xlarge", 131_400, "1yr", "Partial Upfront", Unit="Quantity"),
         reserved("p5.48xlarge", 788_400, "3yr", "All Upfront", Unit="Quantity"),
@@ -75,6 +77,61 @@ def aws(made: Bodies) -> dict[str, bytes]:
     return {"/offers/v1.0/aws/AmazonEC2/current/us-east-1/index.csv": text.getvalue().encode()}
 
 
+def aws_terms(made: Bodies) -> dict[str, bytes]:
+    columns = (
+        "SKU", "TermType", "StartingRange", "EndingRange", "Unit", "PricePerUnit", "Currency", "To Location",
+        "usageType",
+    )  # fmt: skip
+
+    def row(
+        start: str, end: str, price: float, usage: str = "DataTransfer-Out-Bytes", to: str = "External"
+    ) -> list[str]:
+        return ["S", "OnDemand", start, end, "GB", f"{made.price(price):.10f}", made.currency, to, usage]
+
+    rows = [
+        row("10240", "51200", 0.08), row("0", "10240", 0.1), row("51200", "Inf", 0.06),
+        row("0", "Inf", 0.02, "USE1-USW2-AWS-Out-Bytes", "US West"),
+        row("0", "Inf", 0.3, to="Outpost"),
+    ]  # fmt: skip
+    text = io.StringIO()
+    text.write('"FormatVersion","v1.0"\n')
+    csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows([columns, *rows])
+    return {"/offers/v1.0/aws/AWSDataTransfer/current/us-east-1/index.csv": text.getvalue().encode()}
+
+
+def azure_terms(made: Bodies) -> dict[str, bytes]:
+    def row(product: str, sku: str, meter: str, unit: str, price: float, **changes: Any) -> dict[str, Any]:
+        return {
+            "currencyCode": made.currency, "tierMinimumUnits": 0.0, "retailPrice": made.price(price),
+            "armRegionName": "westeurope", "effectiveStartDate": "2026-05-01T00:00:00Z", "productName": product,
+            "skuName": sku, "meterName": meter, "unitOfMeasure": unit, "type": "Consumption",
+            "isPrimaryMeterRegion": True, "serviceName": "Storage", "armSkuName": "",
+        } | changes  # fmt: skip
+
+    ssd, blob, out = "Standard SSD Managed Disks", "General Block Blob v2", "Standard Data Transfer Out"
+    storage = [
+        row(ssd, "E10 LRS", "E10 LRS Disk", "1/Month", 12.8), row(ssd, "E20 LRS", "E20 LRS Disk", "1/Month", 50),
+        row(ssd, "E10 LRS", "E10 LRS Disk Operations", "10K", 0.002),
+        row("Premium SSD Managed Disks", "P10 LRS", "P10 LRS Disk", "1/Month", 25.6, armRegionName="japaneast"),
+        row(blob, "Hot LRS", "Hot LRS Data Stored", "1 GB/Month", 0.02),
+        row(blob, "Hot LRS", "Hot LRS Data Stored", "1 GB/Month", 0.019, tierMinimumUnits=51_200.0),
+        row(blob, "Cool LRS", "Cool LRS Data Stored", "1 GB/Month", 0.01),
+        row(ssd, "E10 LRS", "E10 LRS Disk", "1/Month", 9, effectiveStartDate="2027-05-01T00:00:00Z"),
+    ]  # fmt: skip
+    transfer = [
+        row("Rtn Preference: MGN", "Standard", out, "1 GB", 0, isPrimaryMeterRegion=False),
+        row("Rtn Preference: MGN", "Standard", out, "1 GB", 0.09, tierMinimumUnits=100.0, isPrimaryMeterRegion=False),
+        row("Bandwidth - Routing Preference: Internet", "Standard", out, "1 GB", 0.07, tierMinimumUnits=100.0),
+        row("Bandwidth", "Standard", out, "100 GB", 11, armRegionName="japaneast"),
+    ]  # fmt: skip
+
+    def page(rows: list[dict[str, Any]]) -> bytes:
+        return json.dumps({"Items": rows, "NextPageLink": None, "Count": len(rows)}).encode()
+
+    path = "/api/retail/prices"
+    return {path: page(storage), f"{path}?transfer": page(transfer)}
+
+
 def oci(made: Bodies) -> dict[str, bytes]:
     def part(number: str, metric: str, price: float) -> dict[str, Any]:
         steps = [{"model": "PAY_AS_YOU_GO", "value": made.price(price)}]
@@ -87,7 +144,25 @@ def oci(made: Bodies) -> dict[str, bytes]:
             "gpuMemoryQty": None, "products": [{"partNumber": number, "qty": 15}],
         } | changes  # fmt: skip
 
-    parts = [part("P1", "GPU Per Hour", 2), part("P2", "GPU Per Hour", 4), part("P3", "OCPU Per Hour", 0.05)]
+    transfer = part("P4", "Gigabyte Outbound Data Transfer Per Month", 0.01)
+    transfer["displayName"] = "Outbound Data Transfer - Originating in North America, Europe, and UK"
+    steps = transfer["currencyCodeLocalizations"][0]["prices"]
+    steps[0] |= {"rangeMin": 10_240, "rangeMax": 999_999_999_999}
+    steps.append({"model": "PAY_AS_YOU_GO", "value": 0, "rangeMin": 0, "rangeMax": 10_240})
+    far = part("P5", "Gigabyte Outbound Data Transfer Per Month", 0.03) | {
+        "displayName": "Outbound Data Transfer - Originating in APAC, Japan, and South America"
+    }
+    volume = part("P6", "Gigabyte Storage Capacity Per Month", 0.03) | {
+        "displayName": "Storage - Block Volume - Storage"
+    }
+    parts = [
+        transfer,
+        far,
+        volume,
+        part("P1", "GPU Per Hour", 2),
+        part("P2", "GPU Per Hour", 4),
+        part("P3", "OCPU Per Hour", 0.05),
+    ]
     shapes = [
         shape("VM.GPU.A10.2", 2, "P1", allowPreemptible=True), shape("BM.GPU.A100-v2.8", 8, "P2", gpuMemoryQty=640),
         shape("BM.GPU.L40S.4", 4, "P1"), shape("BM.GPU.OLD.1", 1, "P1", hidden=True),
@@ -298,7 +373,7 @@ def aws_spot(made: Bodies) -> dict[str, bytes]:
 MAKERS: dict[str, Callable[[Bodies], dict[str, bytes]]] = {
     "aws": aws, "oci": oci, "vultr": vultr, "runpod": runpod, "vast": vast, "gpuhunt": gpuhunt, "ecb": ecb,
     "lambda": lambda_cloud, "digitalocean": digitalocean, "verda": verda, "hyperstack": hyperstack, "gcp": gcp,
-    "aws_spot": aws_spot,
+    "aws_spot": aws_spot, "aws_terms": aws_terms, "azure_terms": azure_terms,
 }  # fmt: skip
 
 Change = Callable[[httpx2.Request, bytes], httpx2.Response]
@@ -319,7 +394,14 @@ class AnySource:
         self.asked.append(request)
         asked = request.url.params
         page = asked.get("page", "1")
-        cursor = asked.get("cursor") or asked.get("pageToken") or asked.get("NextToken") or page.strip("1")
+        lists = "transfer" if "Bandwidth" in asked.get("$filter", "") else ""
+        cursor = (
+            lists
+            or asked.get("cursor")
+            or asked.get("pageToken")
+            or asked.get("NextToken")
+            or page.strip("1")
+        )
         body = self.bodies.get(request.url.path + (f"?{cursor}" if cursor else ""))
         if body is None:
             return httpx2.Response(404)

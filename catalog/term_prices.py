@@ -1,0 +1,162 @@
+"""Prices of storage and transfer as sources publish them: collected from a run, judged like machines' prices, written.
+
+They replace what is known of the same storage, or of the same provider and region's transfer, as a whole. What a run
+does not list stays, with its date. Rows that a run brought are not overwritten by shipped ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import ROUND_HALF_EVEN, Decimal
+from itertools import pairwise
+
+from catalog.models import UNIT_PRICE_DIGITS, EgressTier, Refresh, StoragePrice
+from catalog.sources.quotes import EgressQuote, StorageQuote
+
+MOVE_MAXIMUM = Decimal(2)
+DIGIT = Decimal(1).scaleb(-UNIT_PRICE_DIGITS["decimal_places"])
+
+Place = tuple[str, str]
+"""A provider and region."""
+StorageKey = tuple[str, str, str, str]
+"""Provider, region, kind and name."""
+
+
+@dataclass
+class TermReading:
+    """Steps of each storage and each region's transfer; ``contradictory`` say two things of one step."""
+
+    storage: dict[StorageKey, dict[Decimal, StorageQuote]] = field(default_factory=dict)
+    egress: dict[Place, dict[Decimal, EgressQuote]] = field(default_factory=dict)
+    contradictory: set[StorageKey | Place] = field(default_factory=set)
+
+    def add(self, one: StorageQuote | EgressQuote) -> None:
+        if isinstance(one, StorageQuote):
+            key = (one.provider, one.region, one.kind, one.name)
+            known = self.storage.setdefault(key, {}).setdefault(one.from_gb, one)
+            if known.amount_per_month != one.amount_per_month:
+                self.contradictory.add(key)
+            return
+        place = (one.provider, one.region)
+        step = self.egress.setdefault(place, {}).setdefault(one.from_gb, one)
+        if step.amount_per_gb != one.amount_per_gb:
+            self.contradictory.add(place)
+
+    def settle(self, refused: Counter[str]) -> None:
+        """Leave out what is no whole price: contradictions, steps that do not begin at zero, zero without a price."""
+        for key, storage in list(self.storage.items()):
+            if key in self.contradictory or min(storage) != 0:
+                refused["contradictory" if key in self.contradictory else "incomplete_terms"] += 1
+                del self.storage[key]
+        for place, steps in list(self.egress.items()):
+            ordered = [steps[start] for start in sorted(steps)]
+            gaps = any(one.to_gb not in (None, other.from_gb) for one, other in pairwise(ordered))
+            if place in self.contradictory:
+                refused["contradictory"] += 1
+            elif gaps or ordered[0].from_gb != 0:
+                refused["incomplete_terms"] += 1
+            elif not any(step.amount_per_gb for step in ordered):
+                refused["zero_price"] += 1
+            else:
+                continue
+            del self.egress[place]
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.storage.values())) + sum(map(len, self.egress.values()))
+
+    def without(self, keys: Iterable[StorageKey | Place]) -> TermReading:
+        left_out = set(keys)
+        return TermReading(
+            {key: steps for key, steps in self.storage.items() if key not in left_out},
+            {place: steps for place, steps in self.egress.items() if place not in left_out},
+        )
+
+
+def known_amounts(reading: TermReading) -> dict[StorageKey | Place, dict[Decimal, tuple[Decimal, str]]]:
+    """What is in force of the storages and regions that a reading speaks of: amounts per byte unit by step."""
+    found: dict[StorageKey | Place, dict[Decimal, tuple[Decimal, str]]] = {}
+    providers = {key[0] for key in (*reading.storage, *reading.egress)}
+    for price in StoragePrice.objects.filter(provider__in=providers):
+        key = (price.provider_id, price.region, price.kind, price.name)
+        found.setdefault(key, {})[price.from_gb] = (price.amount_per_month / price.per_bytes, price.currency)
+    for tier in EgressTier.objects.filter(provider__in=providers):
+        found.setdefault((tier.provider_id, tier.region), {})[tier.from_gb] = (
+            tier.amount_per_gb / tier.per_bytes, tier.currency,
+        )  # fmt: skip
+    return found
+
+
+def moved_too_far(
+    reading: TermReading, known: Mapping[StorageKey | Place, Mapping[Decimal, tuple[Decimal, str]]]
+) -> tuple[set[StorageKey | Place], int]:
+    """Which of them moved by more than a factor of two at some step, and how many could be compared."""
+    moved: set[StorageKey | Place] = set()
+    compared = 0
+    listed: list[tuple[StorageKey | Place, Decimal, Decimal, str]] = [
+        (key, start, step.amount_per_month / step.per_bytes, step.currency)
+        for key, steps in reading.storage.items()
+        for start, step in steps.items()
+    ]
+    listed += [
+        (place, start, step.amount_per_gb / step.per_bytes, step.currency)
+        for place, steps in reading.egress.items()
+        for start, step in steps.items()
+    ]
+    for key, start, now, currency in listed:
+        before, before_currency = known.get(key, {}).get(start, (Decimal(0), ""))
+        if not before or not now or currency != before_currency:
+            continue
+        compared += 1
+        if max(now / before, before / now) > MOVE_MAXIMUM:
+            moved.add(key)
+    return moved, compared
+
+
+def take(reading: TermReading, run: Refresh, source: str, at: datetime) -> int:
+    """Write what a run read; how many storages and regions are new or cost something else now."""
+    changed = 0
+    observed = run.started_at.date().isoformat()
+    for (provider, region, kind, name), steps in reading.storage.items():
+        here = StoragePrice.objects.filter(provider=provider, region=region, kind=kind, name=name)
+        was = {price.from_gb: (price.amount_per_month, price.currency, price.per_bytes) for price in here}
+        rows = [
+            StoragePrice(
+                provider_id=provider, region=region, kind=kind, name=name, from_gb=one.from_gb, to_gb=one.to_gb,
+                amount_per_month=one.amount_per_month.quantize(DIGIT, ROUND_HALF_EVEN), per_bytes=one.per_bytes,
+                currency=one.currency, is_default=one.is_default, note=one.note, source=source, observed=observed,
+                refresh=run,
+            )
+            for one in (steps[start] for start in sorted(steps))
+        ]  # fmt: skip
+        changed += was != {row.from_gb: (row.amount_per_month, row.currency, row.per_bytes) for row in rows}
+        here.delete()
+        StoragePrice.objects.bulk_create(rows)
+    for (provider, region), steps_out in reading.egress.items():
+        known = EgressTier.objects.filter(provider=provider, region=region)
+        before = {tier.from_gb: (tier.amount_per_gb, tier.currency, tier.per_bytes) for tier in known}
+        tiers = _tiers(provider, region, steps_out, run, source, observed)
+        changed += before != {
+            tier.from_gb: (tier.amount_per_gb, tier.currency, tier.per_bytes) for tier in tiers
+        }
+        known.delete()
+        EgressTier.objects.bulk_create(tiers)
+    return changed
+
+
+def _tiers(
+    provider: str, region: str, steps: Mapping[Decimal, EgressQuote], run: Refresh, source: str, observed: str
+) -> list[EgressTier]:
+    ordered = [steps[start] for start in sorted(steps)]
+    ends = [following.from_gb for following in ordered[1:]] + [ordered[-1].to_gb]
+    return [
+        EgressTier(
+            provider_id=provider, region=region, from_gb=one.from_gb, to_gb=end,
+            amount_per_gb=one.amount_per_gb.quantize(DIGIT, ROUND_HALF_EVEN), per_bytes=one.per_bytes,
+            currency=one.currency, note=one.note, source=source, observed=observed, refresh=run,
+        )
+        for one, end in zip(ordered, ends, strict=True)
+    ]  # fmt: skip
