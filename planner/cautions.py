@@ -110,6 +110,8 @@ def replicas_why(candidate: Candidate) -> str:
     fewer = candidate.fewer_replicas
     if fewer is None:
         return why
+    if any(relief.given_up == fewer.target == "headroom_fraction" for relief in candidate.reliefs):
+        return why  # The whole headroom given up stands beside it, with its month.
     total = money(Decimal(fewer.total), fewer.currency)
     if fewer.got is None:
         then = ngettext(

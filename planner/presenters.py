@@ -10,12 +10,13 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from planner import cautions, change_words, kinds, wording
+from planner import cautions, change_words, kinds, remedies, wording
 from planner.candidate_views import CandidateView, candidate_view
 from planner.columns import Column
-from planner.figures import money
+from planner.figures import money, seconds
 from planner.kinds.frame import Kind
 from planner.rejections import RejectedGroup, rejected_groups
+from planner.remedies import ReliefView, RemedyView
 from planner.sizing.results import Candidate, Comparison
 
 
@@ -51,6 +52,12 @@ class Answer:
     """What is worth knowing of the question as it was understood."""
     cautions: tuple[str, ...] = ()
     replicas_why: str = ""
+    remedies: tuple[RemedyView, ...] = ()
+    """Where nothing meets everything: changes that would help, each with its month."""
+    reliefs: tuple[ReliefView, ...] = ()
+    """What the headroom and the targets cost on the first candidate's machine."""
+    out_of_reach: tuple[str, ...] = ()
+    """Of the first candidate's missed targets: that more replicas do not help."""
     why: str = ""
     """Why the first row is the first, where the rows are in the order of the ranking."""
 
@@ -95,6 +102,7 @@ def answer(
     )
     first = best or (comparison.candidates[0] if comparison.candidates else None)
     state, headline = _headline(comparison, first)
+    would_do = remedies.remedy_views(comparison, language)
     return Answer(
         comparison=comparison,
         headline=headline,
@@ -108,7 +116,10 @@ def answer(
         cautions=cautions.cautions(kind, first, comparison.workload) if first else (),
         replicas_why=cautions.replicas_why(first) if first else "",
         rejected=rejected_groups(comparison, language=language),
-        change=_smallest_change(comparison),
+        change=_smallest_change(comparison, would_do),
+        remedies=would_do,
+        reliefs=remedies.relief_views(first) if first else (),
+        out_of_reach=remedies.out_of_reach(first) if first else (),
         cheapest=_cheapest(comparison, first),
         why=_why(rows, objective) if best is None else "",
         notes=kind.notes(comparison, first) if first else (),
@@ -170,10 +181,32 @@ def _headline(comparison: Comparison, best: Candidate | None) -> tuple[str, str]
             "It fits only without the headroom asked for, on %(gpus)d × %(name)s per replica"
         ) % words
     if best.class_ == 2:
-        return "misses", _(
-            "No machine meets every target; first comes %(gpus)d × %(name)s per replica"
-        ) % words
-    return "meets", kinds.of(comparison.kind).headline(best)
+        return "misses", _misses(best, words)
+    said = kinds.of(comparison.kind).headline(best)
+    binding = remedies.binding_default(best)
+    if binding is not None:
+        bound = {
+            "answer": said,
+            "name": remedies.SHORT[binding.given_up],
+            "asked": " ".join(seconds(binding.asked)),
+        }
+        return "meets", _("%(answer)s, because of %(name)s ≤ %(asked)s, which is a default") % bound
+    return "meets", said
+
+
+def _misses(best: Candidate, words: dict[str, Any]) -> str:
+    """That nothing meets every target; a default that is the one missed is named."""
+    target, asked = best.misses[0].target, best.misses[0].asked
+    if len(best.misses) == 1 and remedies.is_default(target, asked):
+        named = words | {"target": remedies.SHORT[target], "asked": " ".join(seconds(asked))}
+        return (
+            _(
+                "No machine meets every target; first comes %(gpus)d × %(name)s per replica, which misses only "
+                "%(target)s ≤ %(asked)s, a default"
+            )
+            % named
+        )
+    return _("No machine meets every target; first comes %(gpus)d × %(name)s per replica") % words
 
 
 def _lede(comparison: Comparison, best: Candidate | None) -> str:
@@ -211,7 +244,13 @@ def _cheapest(comparison: Comparison, best: Candidate | None) -> str:
     }
 
 
-def _smallest_change(comparison: Comparison) -> str:
+def _smallest_change(comparison: Comparison, would_do: tuple[RemedyView, ...]) -> str:
+    """What would help, in one sentence; plans that were saved before remedies were told have one change alone."""
+    if would_do:
+        told = wording.listed(
+            _("%(what)s (%(month)s a month)") % {"what": each.what, "month": each.month} for each in would_do
+        )
+        return _("What would do: %(changes)s.") % {"changes": told}
     change = comparison.smallest_change
     if change is None:
         return ""

@@ -14,7 +14,7 @@ from planner.sizing.bill import MINOR_UNITS
 from planner.sizing.offers import Integers
 from planner.sizing.ranking import MEETS_TARGETS, MISSES_TARGETS, TIGHT
 from planner.sizing.setting import Change, Placed, Refusal, Setting
-from planner.sizing.weighing import Weighed, standing, weigh
+from planner.sizing.weighing import Placements, Weighed, standing, weigh
 from planner.sizing.workload import CommonWorkload
 
 SMALL = 1.25
@@ -205,8 +205,10 @@ def _headroom(setting: Setting[Any], weighed: Weighed) -> list[Change]:
 def _tried(setting: Setting[Any], weighed: Weighed, change: Change) -> Tried | None:
     """The question sized and ranked with this change; None where it does not help."""
     changed = setting.changed(change.update)
-    is_placed_alike = changed.placing_key() == setting.placing_key()
-    found = weigh(changed, weighed.placements if is_placed_alike else changed.place())
+    placements = weighed.placements
+    if changed.placing_key() != setting.placing_key():
+        placements = _placed_again(changed, weighed)
+    found = weigh(changed, placements)
     if not len(found.rows):
         return None
     (first,) = ranking.rank(standing(changed, found), 0, 1)
@@ -214,3 +216,16 @@ def _tried(setting: Setting[Any], weighed: Weighed, change: Change) -> Tried | N
     if not count and (len(weighed.rows) or int(found.class_[row]) != TIGHT):
         return None
     return Tried(change, changed, found, row, count)
+
+
+def _placed_again(changed: Setting[Any], weighed: Weighed) -> Placements:
+    """Placements of the changed question, worked out where a filter does not hide all offers of the machine."""
+    market = weighed.market
+    hidden = np.zeros(len(market), dtype=bool)
+    for rows in weighed.hidden_by.values():
+        hidden |= rows
+    numbers = np.unique(market.machine_index[~hidden]).tolist()
+    placements = list(weighed.placements)
+    for number, outcome in zip(numbers, changed.place_some(numbers), strict=True):
+        placements[number] = outcome
+    return placements

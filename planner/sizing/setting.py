@@ -31,6 +31,7 @@ from planner.sizing.results import (
     PerMillionTokens,
     RejectionReason,
     ReplicasSetBy,
+    SmallerMachine,
     Speed,
     Verdict,
 )
@@ -150,6 +151,11 @@ class Setting(ABC, Generic[P]):
     def place(self) -> list[P | Refusal]:
         """The workload on each of ``market.machines``, in their order, or why it cannot run there."""
 
+    def place_some(self, numbers: Sequence[int]) -> list[P | Refusal]:
+        """The workload on some of ``market.machines``; kinds that place each by itself save the others."""
+        everywhere = self.place()
+        return [everywhere[number] for number in numbers]
+
     @abstractmethod
     def outcome(self, placed: P, monthly: Bill, tier: str) -> Outcome:
         """Speed, figures and costs of a placement under this bill."""
@@ -214,6 +220,14 @@ class Setting(ABC, Generic[P]):
     def spared(self, placed: P) -> Spared[P] | None:
         """The same machine with one replica fewer, where one target alone asks for the last."""
         return None
+
+    def run_hours(self, placed: P) -> Decimal | None:
+        """Hours of one run of work that ends; None for services, which go on."""
+        return None
+
+    def smallest(self, weighed: Any) -> tuple[SmallerMachine, ...]:
+        """The smallest machine that works, and smaller ones that a change would let work."""
+        return ()
 
     def relieved(self, placed: P) -> Iterable[Spared[P]]:
         """The machine sized again without the headroom, and without each target, where that needs fewer machines."""

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from planner import documents, services
 from planner.sizing.architecture import ModelError
-from planner.sizing.results import Candidate, Comparison, Rejection
+from planner.sizing.results import Candidate, Comparison, Rejection, Remedy
 from planner.sizing.runtime import UnknownRuntime
 
 BYTES_MAXIMUM = 1024 * 1024
@@ -82,10 +82,19 @@ def _lines(found: Comparison) -> list[str]:
                 "  ", " "
             )
         )
+    lines += [_remedy(remedy) for remedy in found.remedies]
     lines += [_candidate(candidate) for candidate in found.candidates]
     lines += [f"rejected: {reason}: {count}" for reason, count in found.rejected_counts.items()]
     lines += [_rejection(rejection) for rejection in found.rejected[:10] if rejection.needed_bytes]
     return lines
+
+
+def _remedy(it: Remedy) -> str:
+    total = f"{'' if it.complete else '≥ '}{it.total} {it.currency}/month"
+    return (
+        f"  with {it.change} {it.value}: {it.replicas} × {it.layout.device_count} GPU on {it.machines} machines, "
+        f"{it.offer.provider} {it.offer.sku} {it.offer.region}, {total}".replace("  ", " ")
+    )
 
 
 def _candidate(it: Candidate) -> str:
