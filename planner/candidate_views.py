@@ -8,7 +8,6 @@ from decimal import Decimal
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from planner import assumption_words, cautions, wording
 from planner.columns import Column
@@ -75,24 +74,25 @@ class CandidateView:
 
     @property
     def machines(self) -> str:
-        text = ngettext("%(n)d machine", "%(n)d machines", self.it.machines) % {"n": self.it.machines}
-        if not self.it.idle_gpus:
-            return text
-        idle = ngettext("%(n)d GPU idle", "%(n)d GPUs idle", self.it.idle_gpus) % {"n": self.it.idle_gpus}
-        return wording.listed([text, idle])
+        return wording.machines(self.it.machines, self.it.idle_gpus)
 
     @property
     def flags(self) -> tuple[str, ...]:
         """What must be known of the price before it is believed."""
         offer = self.it.offer
-        marks = (
-            (offer.floor, _("floor price")),
-            (offer.estimated, _("estimated")),
-            (offer.quote is not None, _("private offer")),
-            (offer.quote is not None and offer.quote.expired, _("quote expired")),
-            (offer.stale and not (offer.quote and offer.quote.expired), _("old price")),
-        )
-        return tuple(text for holds, text in marks if holds)
+        expired = offer.quote is not None and offer.quote.expired
+        found = []  # looked up only where they hold: a page asks for hundreds
+        if offer.floor:
+            found.append(_("floor price"))
+        if offer.estimated:
+            found.append(_("estimated"))
+        if offer.quote is not None:
+            found.append(_("private offer"))
+        if expired:
+            found.append(_("quote expired"))
+        if offer.stale and not expired:
+            found.append(_("old price"))
+        return tuple(found)
 
     @property
     def quote(self) -> tuple[tuple[str, str], ...]:

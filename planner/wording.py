@@ -260,10 +260,20 @@ def objective(code: str) -> str:
 
 
 def limit_sentence(code: str) -> str:
+    return _limit_sentence(get_language() or "", code)
+
+
+@lru_cache(maxsize=256)
+def _limit_sentence(language: str, code: str) -> str:
     return str(LIMIT_SENTENCES.get(code, ""))
 
 
 def warning(code: str) -> str:
+    return _warning(get_language() or "", code)
+
+
+@lru_cache(maxsize=512)
+def _warning(language: str, code: str) -> str:
     return str(WARNINGS.get(code, bare(code)))
 
 
@@ -293,6 +303,20 @@ def _layout(language: str, replicas: int, gpus_per_replica: int, tp: int) -> str
     second = ngettext("%(n)d GPU", "%(n)d GPUs", gpus_per_replica) % {"n": gpus_per_replica}
     split = f" (TP {tp})" if tp > 1 else ""
     return f"{first} × {second}{split}"
+
+
+def machines(count: int, idle_gpus: int) -> str:
+    """ "2 machines, 4 GPUs idle": what is rented, and what of it stands still."""
+    return _machines(get_language() or "", count, idle_gpus)
+
+
+@lru_cache(maxsize=2048)
+def _machines(language: str, count: int, idle_gpus: int) -> str:
+    text = ngettext("%(n)d machine", "%(n)d machines", count) % {"n": count}
+    if not idle_gpus:
+        return text
+    idle = ngettext("%(n)d GPU idle", "%(n)d GPUs idle", idle_gpus) % {"n": idle_gpus}
+    return listed([text, idle])
 
 
 def age(days: int) -> str:

@@ -145,9 +145,18 @@ class Constants(Frozen):
         spread = self.spreads.get(regime)
         if spread is None:
             return 1.0, 1.0
-        if self.familiar(classes):
-            return spread.low, spread.high
-        return spread.low**UNFAMILIAR, spread.high**UNFAMILIAR
+        key = (regime, classes.engine, classes.device)
+        known = self._ranges.get(key)
+        if known is None:
+            known = (spread.low, spread.high)
+            if not self.familiar(classes):
+                known = (spread.low**UNFAMILIAR, spread.high**UNFAMILIAR)
+            self._ranges[key] = known
+        return known
+
+    @cached_property
+    def _ranges(self) -> dict[tuple[str, str, str], tuple[float, float]]:
+        return {}
 
     def assumptions(self, classes: PointClasses) -> tuple[Assumption, ...]:
         """The constants as they act on one class of point, each with where it comes from."""

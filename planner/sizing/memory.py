@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import ceil, floor
+from operator import attrgetter
 from typing import Any
 
 from planner.sizing import kv_cache, memory_ranges, offload, weights
@@ -12,7 +14,15 @@ from planner.sizing.architecture import Architecture
 from planner.sizing.devices import Device, Layout
 from planner.sizing.drafting import drafting
 from planner.sizing.formats import FORMATS, compute_rate
-from planner.sizing.overheads import Need, Overheads, forward_bytes, overheads
+from planner.sizing.overheads import (
+    DeviceKind,
+    Need,
+    Overheads,
+    device_kind,
+    forward_bytes,
+    overheads,
+    overheads_of,
+)
 from planner.sizing.quantities import GIB
 from planner.sizing.results import MemorySplit, Verdict
 from planner.sizing.runtime import Runtime
@@ -66,22 +76,73 @@ def device_cache_fraction(need: Need, moved: offload.Offloaded) -> float:
     return (1.0 - moved.kv_fraction) / need.context_parallel
 
 
-def split(
-    arch: Architecture, need: Need, runtime: Runtime, device: Device, layout: Layout, fraction: float = 1.0
-) -> MemorySplit:
-    """Bytes on the fullest device of one replica."""
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What does not depend on how large the device is, on the load and on the budget: equal for all of a family."""
+
+    over: Overheads
+    moved: offload.Offloaded
+    resident: int
+    inside: int
+    fixed: int
+    cache_share: float
+    here: float
+    """Share of a request's cache that is on the device (``device_cache_fraction``)."""
+    per_token: int
+    typical: int
+    """Bytes of a request of typical length."""
+    longest: int
+    """Bytes that must be free before the longest request is admitted."""
+    whole: int
+    """Bytes of the longest request, wherever they are."""
+
+
+_SHAPE = (
+    "weights_format", "kv_format", "typical_tokens", "maximum_tokens", "batched_tokens", "sequences", "eager",
+    "flash_attention", "context_tokens", "drafts", "offload", "context_parallel",
+)  # fmt: skip
+"""All of a need that ``_Parts`` depend on."""
+_shape = attrgetter(*_SHAPE)
+
+
+@lru_cache(maxsize=4096)
+def _parts(arch: Architecture, runtime: Runtime, layout: Layout, kind: DeviceKind, *shape: Any) -> _Parts:
+    """Worked out once: a comparison asks for hundreds of splits of a few kinds of devices."""
+    need = Need(**dict(zip(_SHAPE, shape, strict=True)))
     arch = drafting(arch) if need.drafts else arch
     moved = offload.of(arch, need.weights_format, layout, runtime, need.offload)
     resident = weights.footprint(arch, need.weights_format, layout).resident_bytes - moved.device_bytes
-    over = overheads(arch, need, runtime, device, layout)
+    over = overheads_of(arch, need, runtime, kind, layout)
     kv = kv_cache.footprint(arch, need.kv_format, need.weights_format, layout, runtime, over.batched_tokens)
-    total = device_bytes(device, fraction)
-    share = need.utilization or runtime.fraction
     states = states_apart(kv, runtime)
     if states:
         kv = kv.without_states()
     inside = over.inside + (round(states * over.sequences) if runtime.states_upfront else 0)
-    fixed = resident + over.activation + inside
+    here = device_cache_fraction(need, moved)
+    pools = Pools.of(runtime, states)
+    return _Parts(
+        over=over,
+        moved=moved,
+        resident=resident,
+        inside=inside,
+        fixed=resident + over.activation + inside,
+        cache_share=pools.cache_share,
+        here=here,
+        per_token=max(1, round(kv.bytes_per_token(need.typical_tokens) * here)) if kv.layers else 1,
+        typical=pools.request(max(1, round(kv.bytes_for(need.typical_tokens) * here))),
+        longest=pools.request(max(1, round(kv.reserved_bytes_for(need.maximum_tokens) * here))),
+        whole=kv.bytes_for(need.maximum_tokens),
+    )
+
+
+def split(
+    arch: Architecture, need: Need, runtime: Runtime, device: Device, layout: Layout, fraction: float = 1.0
+) -> MemorySplit:
+    """Bytes on the fullest device of one replica."""
+    parts = _parts(arch, runtime, layout, device_kind(runtime, device), *_shape(need))
+    over, resident, inside, fixed = parts.over, parts.resident, parts.inside, parts.fixed
+    total = device_bytes(device, fraction)
+    share = need.utilization or runtime.fraction
     overcommitted, fraction_maximum = 0, None
     if runtime.budget == "fraction_of_total":
         usable = min(floor(share * total), max(0, total - over.outside))
@@ -103,32 +164,26 @@ def split(
     else:
         usable = floor(share * total)
     room = max(0, usable - fixed)
-    here = device_cache_fraction(need, moved)
-    pools = Pools.of(runtime, states)
-    per_token = max(1, round(kv.bytes_per_token(need.typical_tokens) * here)) if kv.layers else 1
-    typical = pools.request(max(1, round(kv.bytes_for(need.typical_tokens) * here)))
-    longest = pools.request(max(1, round(kv.reserved_bytes_for(need.maximum_tokens) * here)))
-    host = moved.host_bytes + round(need.kv_offload_bytes)
+    host = parts.moved.host_bytes + round(need.kv_offload_bytes)
     if runtime.preallocates:
-        whole = kv.bytes_for(need.maximum_tokens)
-        kv_needed = round(need.concurrency * whole * here)
-        host += round(need.concurrency * whole * moved.kv_fraction) * layout.device_count
+        kv_needed = round(need.concurrency * parts.whole * parts.here)
+        host += round(need.concurrency * parts.whole * parts.moved.kv_fraction) * layout.device_count
     else:
-        kv_needed = max(longest, round(need.concurrency * typical))
+        kv_needed = max(parts.longest, round(need.concurrency * parts.typical))
     return MemorySplit(
         device_bytes=total,
         usable_bytes=usable,
         weights_bytes=resident,
-        kv_bytes_per_token=per_token,
+        kv_bytes_per_token=parts.per_token,
         kv_room_bytes=room,
-        kv_room_tokens=floor(room * pools.cache_share / per_token),
+        kv_room_tokens=floor(room * parts.cache_share / parts.per_token),
         kv_needed_bytes=kv_needed,
         activation_bytes=over.activation,
         overhead_bytes=inside,
         headroom_bytes=round(need.headroom_fraction * usable),
         needed_bytes=fixed + kv_needed,
-        concurrency_at_typical=room // typical,
-        concurrency_at_maximum=room // longest,
+        concurrency_at_typical=room // parts.typical,
+        concurrency_at_maximum=room // parts.longest,
         outside_bytes=over.outside,
         overcommitted_bytes=overcommitted,
         fraction_maximum=fraction_maximum,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from planner.sizing.architecture import Absent, Architecture, Grouped, Moe
 from planner.sizing.devices import Device, Layout
@@ -78,6 +79,17 @@ class Overheads:
     """Of ``outside``: what the sampler's run asks for anew once cache and graphs have cut up the heap."""
 
 
+class DeviceKind(NamedTuple):
+    """All that an engine's overheads depend on of a device."""
+
+    batched_tokens: int
+    """Tokens a step that the engine chooses there."""
+    sequences: int
+    """Sequences at once that it chooses there."""
+    switched_links: bool
+    """See ``has_switched_links``."""
+
+
 def overheads(
     arch: Architecture, need: Need, runtime: Runtime, device: Device, layout: Layout
 ) -> Overheads:  # fmt: skip
@@ -92,28 +104,44 @@ def overheads(
     that it must be allocated once more in one piece after the cache (vLLM from 0.8 runs it last).
     Constants are the runtime's, each with its source. Leaves out: encoders of images.
     """
-    default = runtime.device_default(device)
-    tokens = need.batched_tokens or default.batched_tokens
-    if runtime.batched_tokens_cover_length and need.batched_tokens is None:
-        longest = need.context_tokens or need.maximum_tokens
+    return overheads_of(arch, need, runtime, device_kind(runtime, device), layout)
+
+
+def overheads_of(
+    arch: Architecture, need: Need, runtime: Runtime, kind: DeviceKind, layout: Layout
+) -> Overheads:
+    """The same for every device of a kind."""
+    return _overheads(
+        arch, runtime, layout, kind, need.weights_format, need.batched_tokens, need.sequences, need.eager,
+        need.flash_attention, need.context_tokens, need.maximum_tokens,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def _overheads(
+    arch: Architecture, runtime: Runtime, layout: Layout, kind: DeviceKind, weights_format: str,
+    batched_tokens: int | None, asked_sequences: int | None, eager: bool, flash_attention: bool,
+    context_tokens: int | None, maximum_tokens: int,
+) -> Overheads:  # fmt: skip
+    tokens = batched_tokens or kind.batched_tokens
+    if runtime.batched_tokens_cover_length and batched_tokens is None:
+        longest = context_tokens or maximum_tokens
         tokens = max(tokens, longest)
         plain = not arch.towers and all(group.attention.window is None for group in arch.layers)
         if runtime.chunks_above_tokens and longest > runtime.chunks_above_tokens and plain:
             tokens = runtime.chunk_tokens or tokens
-    sequences = need.sequences or default.sequences
-    forward = forward_bytes(arch, need, runtime, layout, tokens)
+    sequences = asked_sequences or kind.sequences
+    forward = _forward_bytes(arch, weights_format, runtime, layout, tokens)
     logits = min(sequences, tokens) * arch.vocab * runtime.constant("logit_bytes")
     prompt = tokens * (arch.vocab + 2 * arch.hidden) * runtime.constant("prompt_value_bytes")
-    if not need.flash_attention:
-        prompt = max(
-            prompt, tokens * arch.heads * need.maximum_tokens * runtime.constant("prompt_value_bytes")
-        )
+    if not flash_attention:
+        prompt = max(prompt, tokens * arch.heads * maximum_tokens * runtime.constant("prompt_value_bytes"))
     masks = runtime.constant("cross_mask_copies") * _cross_mask_bytes(arch, tokens, sequences)
     activation = max(forward + masks, logits + runtime.constant("activation_base_bytes"), prompt)
-    engine, of_device = buffer_names(runtime, device, layout)
+    engine, of_device = _buffer_names(runtime, kind.switched_links, layout)
     non_torch, context = runtime.constant(engine), runtime.constant(of_device)
     graphs = 0.0
-    if not need.eager:
+    if not eager:
         graphs = (
             runtime.constant("graph_bytes")
             + runtime.constant("graph_layer_bytes") * arch.layer_count / layout.pp
@@ -134,7 +162,10 @@ def overheads(
 
 def buffer_names(runtime: Runtime, device: Device, layout: Layout) -> tuple[str, str]:
     """The constants that hold for this split: of the engine's own buffers, and of the device's context."""
-    switched = has_switched_links(device)
+    return _buffer_names(runtime, has_switched_links(device), layout)
+
+
+def _buffer_names(runtime: Runtime, switched: bool, layout: Layout) -> tuple[str, str]:
     engine, context = "engine_bytes", "context_bytes"
     if layout.tp > 1 or layout.ep > 1:
         engine = "engine_tp_bytes" if runtime.constant("engine_tp_bytes") else engine
@@ -170,6 +201,11 @@ def _cross_mask_bytes(arch: Architecture, tokens: int, sequences: int) -> int:
     return tokens * images * positions * HALF_BYTES
 
 
+def device_kind(runtime: Runtime, device: Device) -> DeviceKind:
+    default = runtime.device_default(device)
+    return DeviceKind(default.batched_tokens, default.sequences, has_switched_links(device))
+
+
 def has_switched_links(device: Device) -> bool:
     """Whether ranks exchange through buffers that all of them map: Hopper and Blackwell of data centres.
 
@@ -183,7 +219,13 @@ def has_switched_links(device: Device) -> bool:
 
 def forward_bytes(arch: Architecture, need: Need, runtime: Runtime, layout: Layout, tokens: int) -> int:
     """Activation peak of one layer's forward pass: tokens × bytes a value × (MLP width + copies × hidden)."""
-    width = 4 if need.weights_format == "fp32" else HALF_BYTES
+    return _forward_bytes(arch, need.weights_format, runtime, layout, tokens)
+
+
+def _forward_bytes(
+    arch: Architecture, weights_format: str, runtime: Runtime, layout: Layout, tokens: int
+) -> int:
+    width = 4 if weights_format == "fp32" else HALF_BYTES
     return round(tokens * width * (mlp_width(arch, layout) + runtime.constant("hidden_copies") * arch.hidden))
 
 

@@ -153,4 +153,10 @@ def choose(eras: Sequence[Runtime], name: str, version: str | None) -> Runtime:
         raise UnknownRuntime(name, version, [era.version for era in own])
     fitting = [era for era in own if version_key(era.era_from) <= key]
     chosen = fitting[-1] if fitting else own[0]
-    return chosen.model_copy(update={"version": version})
+    return _named(chosen, version)
+
+
+@lru_cache(maxsize=256)
+def _named(era: Runtime, version: str) -> Runtime:
+    """The era under the version asked for: one object for each, so that what is kept for it is found at once."""
+    return era.model_copy(update={"version": version})

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from planner.sizing import kv_cache, memory, offload, weights
+from planner.sizing import kv_cache, memory, offload, overheads, weights
 from planner.sizing.architecture import Architecture
 from planner.sizing.devices import Device, Layout
 from planner.sizing.memory import Need
@@ -114,7 +114,7 @@ def counted(check: Callable[[Case, Any], None], more: st.SearchStrategy[Any] | N
 @pytest.fixture(autouse=True)
 def _fresh() -> Iterator[None]:
     """What was worked out under a fault must not outlive it."""
-    kept = (weights.footprint, kv_cache._footprint, offload._of)
+    kept = (weights.footprint, kv_cache._footprint, offload._of, overheads._overheads, memory._parts)
     for one in kept:
         one.cache_clear()
     yield
@@ -153,13 +153,13 @@ def test_more_tokens_requests_sequences_or_layers_never_need_less() -> None:
 
 
 def test_it_fails_where_a_sequence_frees_memory(monkeypatch: Any) -> None:
-    whole = memory.overheads
+    whole = memory.overheads_of
 
     def wrong(arch: Any, need: Need, *rest: Any) -> Any:
         found = whole(arch, need, *rest)
         return replace(found, inside=max(0, found.inside - (need.sequences or 0) * 2**20))
 
-    monkeypatch.setattr(memory, "overheads", wrong)
+    monkeypatch.setattr(memory, "overheads_of", wrong)
     counted(more_never_needs_less, MORE, fault=True)
 
 
