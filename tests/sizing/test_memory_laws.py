@@ -153,7 +153,7 @@ def test_more_tokens_requests_sequences_or_layers_never_need_less() -> None:
 
 
 def test_it_fails_where_a_sequence_frees_memory(monkeypatch: Any) -> None:
-    whole = memory.overheads_of
+    whole = overheads.overheads_of
 
     def wrong(arch: Any, need: Need, *rest: Any) -> Any:
         found = whole(arch, need, *rest)
