@@ -8,16 +8,20 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from planner import assumption_words
 from planner.fields import NUMBER, NUMBER_LENGTH_MAXIMUM, SheetField, names_of, plain_digits
 from planner.figures import exact
+from planner.sizing.settable import SERVING, Settable
+from planner.sizing.training.settable import TRAINING
 
 
 class AssumedField(SheetField):
     """Assumptions that are set by hand: ``name:number`` with commas, carried along in the link."""
 
     def __init__(self, **options: Any) -> None:
+        self.settable: Mapping[str, Settable] = {**SERVING, **TRAINING}
         super().__init__(widget=forms.HiddenInput(), template="planner/_hidden.html", **options)
 
     def clean(self, value: Any) -> dict[str, float]:
@@ -36,15 +40,27 @@ class AssumedField(SheetField):
             found[name.strip()] = float(text)
         return found
 
+    def in_words(self, value: Any) -> str | None:
+        """What was set, by its name in words; empty where nothing was."""
+        known = self.settable
+        return pgettext("between the items of a list", ", ").join(
+            f"{assumption_words.assumption(name)} = {exact(number)} {assumption_words.unit(known[name].unit)}".strip()
+            if name in known
+            else f"{assumption_words.assumption(name)} = {exact(number)}"
+            for name, number in value.items()
+        )
+
     def told(self, error: Mapping[str, Any]) -> str:
         """What is wrong with one of them, by its name in words; empty for what is wrong with the list."""
         context = error.get("ctx") or {}
         if error["type"] == "assumption_unknown":
             return _("No assumption is called “%(name)s”.") % {"name": context["name"]}
         if error["type"] == "assumption_range":
-            return _("“%(name)s”: from %(minimum)s to %(maximum)s %(unit)s is accepted, not %(value)s.") % {
+            maximum = f"{exact(context['maximum'])} {assumption_words.unit(context['unit'])}".strip()
+            return _("“%(name)s”: from %(minimum)s to %(maximum)s is accepted, not %(value)s.") % {
                 "name": assumption_words.assumption(context["name"]),
-                "unit": assumption_words.unit(context["unit"]),
-                **{key: exact(context[key]) for key in ("minimum", "maximum", "value")},
+                "minimum": exact(context["minimum"]),
+                "maximum": maximum,
+                "value": exact(context["value"]),
             }
         return ""

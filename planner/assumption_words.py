@@ -8,6 +8,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext
 
+from planner.sizing.quantities import Assumption
 from planner.training_words import TRAINING_ASSUMPTIONS
 from planner.wording import RUNTIMES
 
@@ -103,6 +104,12 @@ def assumption(name: str) -> str:
     owner, _dot, own = name.rpartition(".")
     words = str(ASSUMPTIONS.get(own, own.replace("_", " ")))
     return f"{RUNTIMES.get(owner, owner)} · {words}" if owner else words
+
+
+def named(item: Assumption) -> str:
+    """An assumption by its name, marked where a user set it."""
+    words = assumption(item.name)
+    return str(_("%(assumption)s (set by hand)") % {"assumption": words}) if item.user_set else words
 
 
 def either(remedies: Iterable[str]) -> str:

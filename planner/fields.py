@@ -139,6 +139,21 @@ class SheetField(forms.Field):
         """A limit of the workload document in the unit of this field."""
         return str(limit)
 
+    def in_words(self, value: Any) -> str | None:
+        """A value of the workload document as people read it, where its type does not say how."""
+        return None
+
+
+def place_name(word: str) -> str:
+    """A place as it is written: a city by its capital, a country by its two letters, a region's code as it is.
+
+    >>> place_name("tokyo"), place_name("new york"), place_name("jp"), place_name("us-east-1")
+    ('Tokyo', 'New York', 'JP', 'us-east-1')
+    """
+    if len(word) == 2 and word.isalpha():
+        return word.upper()
+    return word if re.search(r"[\d\-_]", word) else word.title()
+
 
 class NumberField(SheetField):
     """A number in the field's own unit. ``scale`` of them make one unit of the document (100 % = 1).
@@ -392,3 +407,10 @@ class TickField(SheetField):
 
     def clean(self, value: Any) -> bool:
         return value is True or str(value).lower() in {"1", "on", "true", "yes"}
+
+
+class PlacesField(NamesField):
+    """Names of places."""
+
+    def in_words(self, value: Any) -> str | None:
+        return ", ".join(place_name(str(word)) for word in value)

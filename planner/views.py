@@ -320,6 +320,7 @@ def candidate(request: HttpRequest, offer_id: int) -> HttpResponse:
         else None,
         "rejected": None if isinstance(found, Candidate) else rejections.rejected(found, language),
         "plain_query": form.query_string(without=VIEW_KEYS),
+        "form": form,
         "is_whole": True,
     }
     template = "planner/_candidate.html" if request.htmx else "planner/candidate.html"  # type: ignore[attr-defined]

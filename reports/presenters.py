@@ -129,8 +129,11 @@ def _dig(document: Any, path: tuple[str, ...]) -> Any:
 
 
 def _asked(field: Any, value: Any) -> str:
-    if value is None or value in ([], ()):
+    if value is None or value in ([], (), {}):
         return ""
+    told = field.in_words(value)
+    if told is not None:
+        return str(told)
     if isinstance(value, bool):
         return _("yes") if value else _("no")
     options = getattr(field, "choices", None) or getattr(field.widget, "choices", None) or ()
@@ -186,9 +189,7 @@ def assumption(item: Assumption) -> AssumptionView:
     )
     if item.low is not None and item.high is not None:
         text += f" ({significant(item.low)}–{significant(item.high)})"
-    return AssumptionView(
-        assumption_words.assumption(item.name), text, assumption_words.unit(item.unit), item.source
-    )
+    return AssumptionView(assumption_words.named(item), text, assumption_words.unit(item.unit), item.source)
 
 
 def _carried_by(comparison: Comparison) -> str:

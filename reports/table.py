@@ -135,7 +135,8 @@ def _own_values(workload: SheetWorkload, fields: list[SheetField]) -> list[Value
         value: Any = workload.comparison.workload
         for step in field.path:
             value = value.get(step) if isinstance(value, dict) else None
-        values.append(value if isinstance(value, str | int | float) else None)
+        told = field.in_words(value) if value else None
+        values.append(told or (value if isinstance(value, str | int | float) else None))
     return values
 
 

@@ -138,7 +138,7 @@ def _assumptions(sheet: Sheet) -> list[list[Value]]:
     return [
         [
             workload.name or workload_name(workload),
-            assumption_words.assumption(item.name),
+            assumption_words.named(item),
             _assumed(item.value),
             item.unit,
             item.source,

@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from planner.assumed_field import AssumedField
 from planner.columns import HARDWARE, KNOWN, LAYOUT, MEMORY, MONTH, PRICE, VALUE, Column
-from planner.fields import ChoiceField, NamesField, NumberField, SheetField, TickField
+from planner.fields import ChoiceField, NamesField, NumberField, PlacesField, SheetField, TickField
 from planner.kinds.frame import Cost, Fold, Group, Row
 from planner.options import CURRENCIES, INTERRUPTION, TIERS
 
@@ -57,7 +57,7 @@ FILTERS: dict[str, SheetField] = {
     "providers": NamesField(
         label=_("Providers"), path=("filters", "providers"), template="planner/_long_list.html"
     ),
-    "regions": NamesField(
+    "regions": PlacesField(
         label=_("Regions"),
         path=("filters", "regions"),
         typed=True,

@@ -142,7 +142,7 @@ BATCH = Kind(
     chart_title=gettext_lazy("Cost of the job against its hours"),
     can_restart=True,
     headline=headline,
-    carrying=("model", "runtime", "weights", "requests", "deadline", "in_", "out", "hours", "days"),
+    carrying=("model", "runtime", "weights", "requests", "deadline", "in_", "out", "hours", "days", "assume"),
     levers=("in_", "out", "requests", "deadline", "hit", "headroom", "starts", "storage", "egress"),
     variants=(
         *llm_shared.FORMAT_VARIANTS[:3],

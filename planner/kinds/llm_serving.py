@@ -246,7 +246,7 @@ SERVING = Kind(
     chart_title=gettext_lazy("Monthly total against TPOT at peak load"),
     headline=headline,
     missing=missing,
-    carrying=("model", "runtime", "weights", "users_peak", "rate", "in_", "out", "hours", "days"),
+    carrying=("model", "runtime", "weights", "users_peak", "rate", "in_", "out", "hours", "days", "assume"),
     levers=(
         "in_",
         "out",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from django import template
 
 from planner import assumption_words
+from planner.figures import exact
+from planner.forms import WorkbenchForm
 
 register = template.Library()
 
@@ -14,6 +17,39 @@ register = template.Library()
 @register.filter
 def assumption_word(name: str) -> str:
     return assumption_words.assumption(name)
+
+
+@dataclass(frozen=True)
+class ByHand:
+    """An assumption that a link sets, and the link without it."""
+
+    name: str
+    value: str
+    unit: str
+    without: str
+
+
+@register.filter
+def set_by_hand(form: WorkbenchForm) -> list[ByHand]:
+    assumed: dict[str, float] = form.cleaned_data.get("assume") or {}
+    known = form.kind.settable
+    return [
+        ByHand(
+            name=assumption_words.assumption(name),
+            value=exact(value),
+            unit=assumption_words.unit(known[name].unit) if name in known else "",
+            without=form.query_string(
+                assume=",".join(f"{other}:{number:g}" for other, number in assumed.items() if other != name)
+                or None
+            ),
+        )
+        for name, value in assumed.items()
+    ]
+
+
+@register.filter
+def without_assumed(form: WorkbenchForm) -> str:
+    return form.query_string(assume=None, without=("page",))
 
 
 @register.filter
