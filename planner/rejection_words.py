@@ -64,6 +64,7 @@ RULES: dict[str, Text] = {
     "overload": _("%(replicas)s replicas, the most that are tried, bear %(rate_per_s)s requests per second"),
     "precision_not_run": _("%(device)s does not compute in %(precision)s"),
     "matrix_rate_unknown": _("how fast %(device)s multiplies matrices is not known"),
+    "inference_only": _("%(device)s is made for inference, not for training"),
     "slice_trains_nothing": _("training is not planned on a slice of %(device)s"),
     "no_split": _("no split over %(gpus)s GPUs was found that the heads, layers and batch allow"),
     "context_length": _("the longest request has %(asked)s tokens, the model takes %(maximum)s"),

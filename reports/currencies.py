@@ -13,7 +13,16 @@ from typing import Any, TypeVar
 
 from catalog.models import ExchangeRate
 from planner.figures import DECIMALS
-from planner.sizing.results import Bill, Candidate, Comparison, FewerReplicas, Relief, Remedy, SmallestChange
+from planner.sizing.results import (
+    Bill,
+    Candidate,
+    Comparison,
+    FewerReplicas,
+    Relief,
+    Remedy,
+    SmallestChange,
+    TermCost,
+)
 from reports.sheets import Sheet
 
 CURRENCIES = ("USD", "JPY", "EUR")
@@ -91,7 +100,7 @@ def _converted(comparison: Comparison, currency: str, factor: Decimal, known: Ra
     return comparison.model_copy(update=changes)
 
 
-Monthly = TypeVar("Monthly", FewerReplicas, Relief, Remedy)
+Monthly = TypeVar("Monthly", FewerReplicas, Relief, Remedy, TermCost)
 
 
 def _month(each: Monthly, currency: str, factor: Decimal) -> Monthly:
@@ -138,6 +147,16 @@ def _candidate(candidate: Candidate, currency: str, factor: Decimal, known: Rate
     if candidate.fewer_replicas is not None:
         changes["fewer_replicas"] = _month(candidate.fewer_replicas, currency, factor)
     changes["reliefs"] = tuple(_month(each, currency, factor) for each in candidate.reliefs)
+    changes["terms"] = tuple(_month(each, currency, factor) for each in candidate.terms)
+    changes["smallest"] = tuple(
+        each.model_copy(
+            update={
+                "run_cost": None if each.run_cost is None else _rounded(each.run_cost * factor, currency),
+                "currency": currency,
+            }
+        )
+        for each in candidate.smallest
+    )
     return candidate.model_copy(update=changes)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.sizing.results import Comparison, OfferFacts
+from planner.sizing.results import Candidate, Comparison, OfferFacts
 from reports.content import comparison_text, read_comparison, sha256
 from reports.models import PlanWorkload
 
@@ -39,9 +39,20 @@ def shown_by_link(row: PlanWorkload) -> PlanWorkload:
     )
 
 
+def _beside_none(candidate: Candidate) -> Candidate:
+    """The candidate without tables in which a private offer stands: what pays from when is reckoned from its price."""
+    terms, smallest = candidate.terms, candidate.smallest
+    return candidate.model_copy(
+        update={
+            "terms": () if any(each.offer_id < 0 for each in terms) else terms,
+            "smallest": () if any(each.offer_id < 0 for each in smallest) else smallest,
+        }
+    )
+
+
 def without_private(comparison: Comparison) -> Comparison:
     """The comparison as it would stand without the team's own quotes, as far as what was kept can tell."""
-    candidates = [each for each in comparison.candidates if not is_private(each.offer)]
+    candidates = [_beside_none(each) for each in comparison.candidates if not is_private(each.offer)]
     rejected = [each for each in comparison.rejected if not is_private(each.offer)]
     lost = len(comparison.candidates) - len(candidates)
     classes = dict(comparison.class_counts)

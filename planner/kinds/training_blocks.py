@@ -6,6 +6,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from planner.figures import Figure, duration, gib, given, ranged, significant
+from planner.kinds import run_blocks
 from planner.kinds.frame import Block, Cell
 from planner.kinds.host_block import (
     Rows,
@@ -31,6 +32,7 @@ def blocks(candidate: Candidate) -> tuple[Block, ...]:
         _split_block(candidate),
         _checkpoint_block(candidate),
         _host_block(candidate),
+        *run_blocks.blocks(candidate),
     )
 
 

@@ -12,6 +12,7 @@ from django.utils.translation import ngettext
 from planner import architectures, training_constants
 from planner.figures import Figure, gib, given, significant
 from planner.kinds.host_block import host_cautions, network_per_gpu, rate, storage_read, value
+from planner.kinds.run_blocks import advised
 from planner.sizing.architecture import Architecture, ModelError
 from planner.sizing.offers import Market
 from planner.sizing.results import Candidate, Comparison
@@ -124,7 +125,10 @@ RESERVED_SHARE = 0.6
 
 
 def notes(comparison: Comparison, best: Candidate) -> tuple[str, ...]:
-    """Whether to reserve, and what a missed deadline asks for."""
+    """Whether to reserve: by the prices that are known, else by the hours of a month."""
+    told = advised(best)
+    if told:
+        return told
     hours = value(best, "run_hours") or 0.0
     runs = max(1.0, float(best.monthly.hours) / hours) if hours else 1.0
     busy = hours * runs

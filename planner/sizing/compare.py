@@ -25,7 +25,9 @@ from planner.sizing.results import (
     Relief,
     Remedy,
     SmallestChange,
+    TermCost,
 )
+from planner.sizing.run_terms import run_terms
 from planner.sizing.settable import marked
 from planner.sizing.setting import Placed, Refusal, Setting
 from planner.sizing.weighing import Placements, Weighed, standing, weigh
@@ -197,6 +199,8 @@ def write_candidate(
         requests_per_replica_maximum=outcome.requests_per_replica_maximum,
         fewer_replicas=_fewer(setting, weighed, row, placement, facts) if rank == 1 or derivations else None,
         reliefs=_reliefs(setting, weighed, row, placement, facts) if rank == 1 or derivations else (),
+        terms=_terms(setting, weighed, row, placement) if rank == 1 or derivations else (),
+        smallest=setting.smallest(weighed) if rank == 1 or derivations else (),
         gpus_per_replica=placement.layout.device_count,
         machines=placement.machines,
         idle_gpus=placement.idle_devices,
@@ -219,6 +223,11 @@ def write_candidate(
         found |= derive_money(setting, candidate, setting.run(placement))
         candidate = candidate.model_copy(update={"derivations": found})
     return candidate
+
+
+def _terms(setting: Setting[Any], weighed: Weighed, row: int, placement: Placed) -> tuple[TermCost, ...]:
+    hours = setting.run_hours(placement)
+    return () if hours is None else run_terms(setting, weighed, row, placement, hours)
 
 
 def _fewer(

@@ -320,6 +320,51 @@ class Relief(Frozen):
     complete: bool
 
 
+class TermCost(Frozen):
+    """What one run costs on one term of sale of the same machine: machine time alone."""
+
+    offer_id: int
+    provider: str
+    region: str
+    tier: str
+    term_months: int | None
+    """Of a commitment; None where it is none, or its source does not say (then a month is taken)."""
+    hours_paid: float
+    """Of each machine: those of the run, or of the whole term."""
+    total: Money
+    currency: str
+    stale: bool = False
+    floor: bool = False
+    """"From" so much: what is really asked may be more."""
+    pays_from_days: float | None = None
+    """Of a commitment: days of work from which on it costs less than on demand; None where it never does."""
+
+
+class SmallerMachine(Frozen):
+    """The smallest machine on which the work runs, as asked or with one change."""
+
+    change: str | None
+    """None: as asked."""
+    value: float | str | None
+    accelerator: str
+    gpu_count: int
+    """Of one machine."""
+    machines: int
+    memory_bytes: int
+    """Of all its devices together."""
+    needed_bytes: int
+    """On the fullest device."""
+    offer_id: int
+    run_hours: float | None
+    run_cost: Money | None
+    """The month's bill of its cheapest offer over the month's runs."""
+    currency: str
+    micro_batch: int
+    accumulation: int
+    recompute: str
+    effective_batch: int
+
+
 class Candidate(Frozen):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
@@ -336,6 +381,10 @@ class Candidate(Frozen):
     """Of the first candidate and of one shown alone, where giving way on a target or the headroom saves a replica."""
     reliefs: tuple[Relief, ...] = ()
     """Of the same candidates: the headroom and each target that cost machines, and the month without them."""
+    terms: tuple[TermCost, ...] = ()
+    """Of the same candidates, where the work is a run that ends: its cost on each term of sale, the cheapest first."""
+    smallest: tuple[SmallerMachine, ...] = ()
+    """Of the same candidates, of training: the smallest machine that works, and smaller ones by one change."""
     gpus_per_replica: int
     machines: int
     idle_gpus: int

@@ -13,7 +13,16 @@ import numpy as np
 from catalog.facts import accelerators
 from planner import architectures, inputs, runtimes, speed_constants
 from planner.sizing.llm import LlmSetting
-from planner.sizing.offers import MICRO, EgressPrice, EgressStep, Market, Rates, StoragePrice, Terms
+from planner.sizing.offers import (
+    MICRO,
+    EgressPrice,
+    EgressStep,
+    Market,
+    Rates,
+    StoragePrice,
+    Terms,
+    upfront_per_month,
+)
 from planner.sizing.quantities import GIB
 from planner.sizing.results import OfferFacts
 from planner.sizing.workload import BatchWorkload, ServingWorkload
@@ -53,6 +62,9 @@ class Row:
     floor: bool = False
     estimated: bool = False
     terms: Terms = field(default=KNOWN)
+    term_months: int | None = None
+    upfront: str | None = None
+    """Of a commitment: paid once; ``price`` is what is paid by the hour beside it."""
 
 
 def make_market(rows: Sequence[Row]) -> Market:
@@ -89,7 +101,9 @@ def make_market(rows: Sequence[Row]) -> Market:
             ram_bytes=int(row.ram_gib * GIB), price_amount=Decimal(row.price), price_currency=row.currency,
             price_unit=row.unit, price_observed_on=row.observed_on, price_observed_precision="day",
             price_age_days=age_days, stale=age_days > 180, floor=row.floor, estimated=row.estimated,
-            source="price page",
+            source="price page", term_months=row.term_months,
+            upfront=None if row.upfront is None else Decimal(row.upfront),
+            recurring=None if row.upfront is None else Decimal(row.price),
         )  # fmt: skip
 
     return Market(
@@ -108,6 +122,9 @@ def make_market(rows: Sequence[Row]) -> Market:
         ram_bytes=np.array([int(row.ram_gib * GIB) for row in rows], dtype=np.int64),
         vcpu=np.array([row.vcpu for row in rows], dtype=np.float64),
         facts=facts_of,
+        upfront_micro=np.array(
+            [int(upfront_per_month(Decimal(r.upfront or 0), r.term_months) * MICRO) for r in rows], dtype=np.int64
+        ),
     )  # fmt: skip
 
 

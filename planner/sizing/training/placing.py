@@ -273,11 +273,17 @@ NEEDED_RATES: dict[str, tuple[Rate, ...]] = {
 """A precision is run where the matrix units have one of these; nothing else is done in its place unasked."""
 
 
+INFERENCE_ONLY = ("Inferentia",)
+"""Chips that their maker builds for inference; its training goes to others (AWS: Trainium)."""
+
+
 def cannot_train(task: Task, machine: Machine) -> Refusal | None:
     """What keeps a machine out whatever the memory: slices, unknown rates, a precision its units do not run."""
     device = machine.device
     if machine.fraction != 1:
         return Refusal("support", {"rule": "slice_trains_nothing", "device": device.name})
+    if device.name.startswith(INFERENCE_ONLY):
+        return Refusal("support", {"rule": "inference_only", "device": device.name})
     if not device.dense_rates:
         return Refusal("support", {"rule": "matrix_rate_unknown", "device": device.name})
     precision = task.job.precision

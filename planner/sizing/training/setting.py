@@ -17,10 +17,10 @@ from planner.sizing.bill import Needs, Run
 from planner.sizing.devices import Machine
 from planner.sizing.llm import describe_model
 from planner.sizing.quantities import Assumption, Derivation, Estimate
-from planner.sizing.results import Bill, Candidate, Figure
+from planner.sizing.results import Bill, Candidate, Figure, SmallerMachine
 from planner.sizing.settable import marked
 from planner.sizing.setting import WITHOUT_EFFECT, Change, Outcome, Refusal, Setting
-from planner.sizing.training import checkpoints, derivations, runs
+from planner.sizing.training import checkpoints, derivations, runs, smaller
 from planner.sizing.training.constants import TrainingConstants, classes
 from planner.sizing.training.placing import Search, TrainingPlacement, place
 from planner.sizing.training.question import METHODS, Question
@@ -51,20 +51,26 @@ class TrainingSetting(Setting[TrainingPlacement]):
         return place(asked.task(), self.hosted(), partial(runs.finish, asked))
 
     def hosted(self) -> list[Machine]:
-        """The market's machines with the usual host of their offers: the median of the cores and memory known."""
+        return [self.with_host(number) for number in range(len(self.market.machines))]
+
+    def with_host(self, number: int) -> Machine:
+        """A machine of the market with the usual host of its offers: the median of the cores and memory known."""
         market = self.market
-        found = []
-        for number, machine in enumerate(market.machines):
-            rows = np.flatnonzero(market.machine_index == number)
-            cores, memory = market.vcpu[rows], market.ram_bytes[rows]
-            cores, memory = cores[np.isfinite(cores) & (cores > 0)], memory[memory > 0]
-            update: dict[str, Any] = {}
-            if len(cores):
-                update["vcpu"] = float(np.median(cores))
-            if len(memory):
-                update["ram_bytes"] = int(np.median(memory))
-            found.append(machine.model_copy(update=update) if update else machine)
-        return found
+        machine = market.machines[number]
+        rows = np.flatnonzero(market.machine_index == number)
+        cores, memory = market.vcpu[rows], market.ram_bytes[rows]
+        cores, memory = cores[np.isfinite(cores) & (cores > 0)], memory[memory > 0]
+        update: dict[str, Any] = {}
+        if len(cores):
+            update["vcpu"] = float(np.median(cores))
+        if len(memory):
+            update["ram_bytes"] = int(np.median(memory))
+        return machine.model_copy(update=update) if update else machine
+
+    def place_on(self, number: int) -> TrainingPlacement | Refusal:
+        """The run on one machine of the market."""
+        asked = self.question
+        return place(asked.task(), [self.with_host(number)], partial(runs.finish, asked))[0]
 
     def placing_key(self) -> str:
         keys = set(WITHOUT_EFFECT) - {"interruptible"}
@@ -84,6 +90,18 @@ class TrainingSetting(Setting[TrainingPlacement]):
 
     def run(self, placed: TrainingPlacement) -> Run:
         return bill.jobs(self.workload.schedule, Decimal(str(round(placed.run_hours.value, 6))))
+
+    def run_hours(self, placed: TrainingPlacement) -> Decimal:
+        return Decimal(str(round(placed.run_hours.value, 6)))
+
+    def smallest(self, weighed: Any) -> tuple[SmallerMachine, ...]:
+        return smaller.smallest(
+            self,
+            weighed,
+            self._smaller(),
+            lambda setting: setting.question.task(),  # type: ignore[attr-defined]
+            lambda setting, number: setting.place_on(number),  # type: ignore[attr-defined]
+        )
 
     def rework(self, placed: TrainingPlacement | None, tier: str) -> Decimal:
         if tier not in bill.INTERRUPTIBLE_TIERS or placed is None:
