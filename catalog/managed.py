@@ -25,6 +25,15 @@ class ManagedPrice(BaseModel):
     currency: str
     source: str
     observed: str
+    context_tokens: int | None = Field(default=None, gt=0)
+    """The longest context that its source states; None: ask."""
+    page: str = ""
+    """The service's own page of prices."""
+
+    @property
+    def through(self) -> str:
+        """Who stands between the caller and the service, as its source lists it; empty for nobody."""
+        return "Hugging Face" if self.service.endswith("(through Hugging Face)") else ""
 
     @property
     def key(self) -> str:

@@ -7,21 +7,21 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 from pydantic import ValidationError
 
-from catalog.managed import managed_prices
-from catalog.models import Offer, Tier
+from accounts.access import team_id
+from catalog.managed import ManagedPrice, managed_prices
+from planner import hosting_offers, hosting_sheet
+from planner.hosting_sheet import Sheet
 from planner.sizing import hosting
 from planner.sizing.hosting import Line, Stated, Total
 
 UNPROCESSABLE = 422
-TERM_MONTHS = {
-    "savings_1y": 12, "savings_3y": 36, "commit_1m": 1, "commit_3m": 3, "commit_6m": 6,
-}  # fmt: skip
 FIELD_LENGTH = 30
 
 WAYS: dict[str, Any] = {
@@ -158,20 +158,51 @@ def _message(error: Any) -> Any:
 
 @require_safe
 def hosting_models(request: HttpRequest) -> HttpResponse:
-    offer = _offer(request.GET.get("offer", ""))
-    first = _prices_of(offer) if offer else {}
-    asked = {name: value for name, value in request.GET.items() if name != "offer"}
-    form = HostingForm(_defaults() | first | asked if asked else {}, _defaults() | first)
-    stated = form.stated() if asked else Stated.model_validate(_defaults() | first)
+    given = request.GET
+    sheet = None
+    if hosting_sheet.is_a_sheet(given):
+        sheet = hosting_sheet.read(given, timezone.now(), team_id(request))
+    offer = hosting_offers.offer_of(given.get("offer", "")) or (sheet.offer if sheet else None)
+    found = (hosting_offers.prices_of(offer) if offer else {}) | (sheet.first if sheet else {})
+    first = _defaults() | {name: value for name, value in found.items() if _is_sound(name, value)}
+    asked = {name: value for name, value in given.items() if name in Stated.model_fields or name == "service"}
+    is_asked = bool(set(asked) - {"interruptible"}) if sheet else bool(asked)
+    if is_asked:
+        # What is left out of a link keeps what the sheet or the offer says; a box that is not ticked is in no link.
+        first = {name: value for name, value in first.items() if name != "interruptible"}
+    form = HostingForm(first | asked if is_asked else {}, first)
+    stated = form.stated() if is_asked else Stated.model_validate(first)
     context = {
-        "form": form, "offer": offer, "duties": DUTIES, "duty_columns": DUTY_COLUMNS,
-        "prices": list(managed_prices().values()),
+        "form": form, "offer": offer, "sheet": sheet, "duties": DUTIES, "duty_columns": DUTY_COLUMNS,
+        "hidden": [*(sheet.pairs if sheet else ()), *([("offer", str(offer.pk))] if offer else [])],
     }  # fmt: skip
     if stated is not None:
         context |= _answer(stated)
+        if offer is not None:
+            context["commitments"] = hosting_offers.commitments_of(
+                offer, stated, _kept(given, sheet, offer.pk)
+            )
+    context |= _managed(sheet, stated)
     return render(
         request, "planner/hosting.html", context, status=200 if stated is not None else UNPROCESSABLE
     )
+
+
+def _is_sound(name: str, value: str) -> bool:
+    """Whether a figure that was found is within the limits of its field."""
+    try:
+        Stated.model_validate({name: value})
+    except ValidationError:
+        return False
+    return True
+
+
+def _kept(given: QueryDict, sheet: Sheet | None, offer: int) -> list[tuple[str, str]]:
+    """What a link within the page carries on: the sheet, the offer, and what was typed."""
+    typed = [
+        (name, value) for name, value in given.items() if name in Stated.model_fields or name == "service"
+    ]
+    return [*(sheet.pairs if sheet else ()), ("offer", str(offer)), *typed]
 
 
 def _defaults() -> dict[str, str]:
@@ -182,29 +213,39 @@ def _defaults() -> dict[str, str]:
     }
 
 
-def _offer(text: str) -> Offer | None:
-    if not (text.isascii() and text.isdigit() and len(text) < 19):
-        return None
-    return Offer.objects.filter(pk=int(text)).select_related("provider").first()
+def _managed(sheet: Sheet | None, stated: Stated | None) -> dict[str, Any]:
+    """The shipped prices: of the sheet's model first, each with its month at the stated volume and its break-even."""
+    prices = list(managed_prices().values())
+    model = sheet.model.casefold() if sheet else ""
+    own = [one for one in prices if model and one.model.casefold() == model]
+    return {
+        "own_prices": [_managed_row(one, sheet, stated) for one in own],
+        "prices": [_managed_row(one, None, stated) for one in prices if one not in own],
+    }
 
 
-def _prices_of(offer: Offer) -> dict[str, str]:
-    """What the offer and its other tiers cost by the hour; of commitments the cheapest."""
-    siblings = Offer.objects.current().filter(
-        provider=offer.provider_id, sku=offer.sku, region=offer.region, gpu_count=offer.gpu_count,
-        usd_per_hour__isnull=False,
-    )  # fmt: skip
-    found: dict[str, str] = {}
-    for one in siblings.order_by("-usd_per_hour", "pk"):
-        price = f"{(one.usd_per_hour or Decimal(0)).normalize():f}"
-        if one.tier == Tier.ON_DEMAND:
-            found["on_demand_per_hour"] = price
-        elif one.tier == Tier.SPOT:
-            found["spot_per_hour"] = price
-        elif one.tier == Tier.RESERVED and one.tier_detail in TERM_MONTHS:
-            found["reserved_per_hour"] = price
-            found["reserved_term_months"] = str(TERM_MONTHS[one.tier_detail])
-    return found
+def _managed_row(price: ManagedPrice, sheet: Sheet | None, stated: Stated | None) -> dict[str, Any]:
+    row: dict[str, Any] = {"price": price, "month": None, "even": None, "too_short": False}
+    if sheet is not None and price.context_tokens is not None:
+        row["too_short"] = price.context_tokens < sheet.context_tokens
+    volume = stated is not None and stated.input_millions_per_month + stated.output_millions_per_month
+    if stated is None or not volume:
+        return row
+    here = Stated.model_validate(stated.model_dump() | {
+        "managed_input_per_million": price.input_per_million,
+        "managed_output_per_million": price.output_per_million,
+    })  # fmt: skip
+    month = hosting.managed(here).per_month(here.months)
+    hosted = [total for total in hosting.totals(here) if total.way != "managed" and total.amount is not None]
+    if month is not None:
+        row["month"] = f"{month:,.2f}"
+    if hosted:
+        least = min(hosted, key=lambda total: total.amount or Decimal(0))
+        even = hosting.break_even_millions(here, least.way)
+        row["even"] = None if even is None else f"{even:,.2f}"
+        row["even_way"] = WAYS[least.way]
+        row["pays"] = even is not None and even <= volume
+    return row
 
 
 def _answer(stated: Stated) -> dict[str, Any]:

@@ -11,10 +11,11 @@ from django.test import Client
 
 from catalog.managed import managed_prices
 from catalog.models import Offer, Provider
-from catalog.recording import Observation, record
+from catalog.recording import Observation, record, write_dollars
 from planner.hosting_page import LABELS
 from planner.sizing.hosting import Stated
 from tests.factories import AT
+from tests.planner.factories import make_small_catalog
 
 pytestmark = pytest.mark.django_db
 
@@ -121,7 +122,140 @@ def test_every_figure_has_a_label_and_the_page_asks_no_more(client: Client) -> N
 
 def test_every_shipped_managed_price_has_model_service_day_and_source() -> None:
     assert len(managed_prices()) == 56
+    assert sum(one.context_tokens is not None for one in managed_prices().values()) == 49
     for one in managed_prices().values():
         assert one.source
         assert one.observed
         assert one.input_per_million < 100
+
+
+def reserved_machine() -> Offer:
+    """A machine by the hour and on three commitments, two of them paid upfront in part or whole."""
+    Provider.objects.create(slug="aws", name="AWS")
+    same: dict[str, Any] = {
+        "provider": "aws", "sku": "p5.48xlarge", "region": "us-east-1", "currency": "USD", "source": "page",
+        "observed_on": date(2026, 11, 1), "accelerator": "H100-SXM5", "gpu_count": 8,
+    }  # fmt: skip
+    reserved: dict[str, Any] = {"tier": "reserved", "term_months": 12} | same
+    three: dict[str, Any] = reserved | {"term_months": 36}
+    record(
+        [
+            Observation(amount=Decimal(60), **same),
+            Observation(
+                amount=Decimal(45), tier_detail="reserved_1y_partial_upfront", upfront=Decimal(131_400),
+                recurring=Decimal(30), **reserved,
+            ),
+            Observation(
+                amount=Decimal(30), tier_detail="reserved_3y_all_upfront", upfront=Decimal(788_400),
+                recurring=Decimal(0), **three,
+            ),
+            Observation(
+                amount=Decimal(50), tier_detail="reserved_1y_no_upfront", upfront=Decimal(0), recurring=Decimal(50),
+                **reserved,
+            ),
+        ],
+        AT,
+    )  # fmt: skip
+    return Offer.objects.get(tier="on_demand")
+
+
+def test_a_commitment_paid_upfront_fills_fee_hour_and_term(client: Client) -> None:
+    text = page(client, f"offer={reserved_machine().pk}")
+    for name, value in {
+        "reserved_per_hour": "0", "reserved_upfront": "788400", "reserved_term_months": "36",
+        "on_demand_per_hour": "60",
+    }.items():  # fmt: skip
+        assert f'name="{name}" value="{value}"' in text, name
+    assert "788,400.00" in text
+    assert "365.00 hours a month" in text, "788,400 ÷ 36 ÷ 60"
+    assert "month 18" in text, "788,400 ÷ (730 × 60)"
+
+
+def test_every_commitment_stands_with_its_total_and_break_even(client: Client) -> None:
+    offer = reserved_machine()
+    text = page(client, f"offer={offer.pk}&months=12&machines=2&on_demand_per_hour=60")
+    table = text.split("Commitments to this machine")[1].split("</table>")[0]
+    for words, figures in {
+        "1 year, partly upfront": ("131,400.00", "788,400.00", "547.50", ">6<"),
+        "1 year, nothing upfront": ("876,000.00", "608.33", ">1<"),
+        "3 years, all upfront": ("1,576,800.00", "365.00", ">18<"),
+    }.items():
+        row = table.split(words)[1].split("</tr>")[0]
+        for figure in figures:
+            assert figure in row, (words, figure)
+    link = table.split("1 year, partly upfront")[1].split('<a href="?')[1].split('"')[0].replace("&amp;", "&")
+    chosen = page(client, link)
+    assert 'name="reserved_upfront" value="131400"' in chosen
+    assert 'name="machines" value="2"' in chosen
+    assert "788,400.00" in chosen, "2 × (131,400 + 730 × 12 × 30)"
+
+
+@pytest.fixture
+def small_catalog() -> None:
+    make_small_catalog()
+    write_dollars(Offer.objects.all(), {})
+
+
+SHEET = "model=meta-llama/Llama-3.1-8B-Instruct&in=1000&out=250&rate=2&gpus=1"
+
+
+def test_a_sheet_brings_its_candidate_hours_and_tokens(client: Client, small_catalog: None) -> None:
+    text = page(client, SHEET)
+    assert "From your sheet: 2 × " in text
+    assert 'name="machines" value="2"' in text
+    # 2 requests a second × 3,600 s × 24 h × 30.4167 = 5.256006 M requests of 1,000 in and 250 out.
+    assert 'name="input_millions_per_month" value="5256.006"' in text
+    assert 'name="output_millions_per_month" value="1314.001"' in text
+    assert 'name="on_demand_per_hour" value="' in text
+    assert f'<input type="hidden" name="model" value="{SHEET.split("=")[1].split("&")[0]}" />' in text
+    own = text.split("Managed inference, shipped prices")[1].split("</table>")[0]
+    assert "Groq" in own
+    assert "Qwen" not in own, "the sheet's model first, others apart"
+    assert "M a month" in own
+
+
+def test_what_is_typed_beside_a_sheet_counts_and_the_sheet_is_carried_on(
+    client: Client, small_catalog: None
+) -> None:
+    text = page(client, f"{SHEET}&machines=3&managed_input_per_million=0.5&managed_output_per_million=1")
+    assert 'name="machines" value="3"' in text
+    assert 'name="managed_input_per_million" value="0.5"' in text
+    assert "costs less than managed above" in text
+    assert 'name="rate" value="2"' in text
+    assert "Back to the sheet" in text
+
+
+def test_tokens_and_a_price_by_the_token_stated_on_the_sheet_are_taken(
+    client: Client, small_catalog: None
+) -> None:
+    asked = "model=meta-llama/Llama-3.1-8B-Instruct&in=1000&out=250&gpus=1&m_in=400&managed_in=0.3&managed_out=0.6"
+    text = page(client, asked)
+    assert 'name="input_millions_per_month" value="400"' in text
+    assert 'name="output_millions_per_month" value="100"' in text
+    assert 'name="managed_input_per_million" value="0.3"' in text
+    assert f"{(Decimal('0.3') * 400 + Decimal('0.6') * 100) * 36:,.2f}" in text
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "model=nobody/nothing", "model=meta-llama/Llama-3.1-8B-Instruct&in=-4", "kind=nonsense", "kind=fine_tuning",
+        "kind=llm_batch", "kind=pretraining", "m_in=1e9&m_out=1e9&in=1&out=1&gpus=1",
+        "users=1000000&users_peak=1000000",
+        "currency=JPY&managed_in=40&managed_out=50", "hours=0.1&days=1&starts=0", f"{SHEET}&machines=0",
+    ],
+)  # fmt: skip
+def test_no_sheet_breaks_the_page(client: Client, small_catalog: None, query: str) -> None:
+    answer = client.get(f"/hosting/?{query}")
+    assert answer.status_code == (422 if "machines=0" in query else 200)
+    assert "Managed inference" in answer.content.decode()
+
+
+def test_a_context_that_a_service_does_not_reach_is_marked(client: Client, small_catalog: None) -> None:
+    text = page(client, f"{SHEET}&in_max=60000")
+    own = text.split("Managed inference, shipped prices")[1].split("</table>")[0]
+    novita = own.split("<td>Novita (through Hugging Face)</td>")[1].split("</tr>")[0]
+    assert "16384" in novita
+    assert "shorter than your longest request" in novita
+    assert "Hugging Face’s router" in novita
+    assert own.count(">ask<") > 5, "what no source states is to be asked"

@@ -1,0 +1,164 @@
+"""What a sheet of the workbench brings to the page of ways to pay: its first candidate, hours, and tokens a month."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+from django.http import QueryDict
+from django.urls import reverse
+
+from catalog.models import ExchangeRate, Offer, Tier
+from planner import kinds, services
+from planner.forms import VIEW_FIELDS, WorkbenchForm
+from planner.sizing.architecture import ModelError
+from planner.sizing.hosting import Stated
+from planner.sizing.results import Candidate
+from planner.sizing.runtime import UnknownRuntime
+from planner.sizing.workload import CommonWorkload
+
+MILLION_STEP = Decimal("0.001")
+HOURS_MAXIMUM = Decimal(744)
+OWN = frozenset({*Stated.model_fields, "service", "offer"})
+"""Parameters of the page itself; "interruptible" means the same on both."""
+TIER_FIELDS = {
+    Tier.ON_DEMAND: "on_demand_per_hour",
+    Tier.SPOT: "spot_per_hour",
+    Tier.COMMUNITY: "spot_per_hour",
+}
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A sheet with what was found on it; ``candidate`` is None where nothing runs it or the sheet has faults."""
+
+    query: str
+    pairs: list[tuple[str, str]]
+    """Its parameters, to be carried on."""
+    model: str = ""
+    context_tokens: int = 0
+    """The longest request, in and out."""
+    candidate: Candidate | None = None
+    offer: Offer | None = None
+    first: dict[str, str] = field(default_factory=dict)
+    """Fields of the page that it fills."""
+
+    @property
+    def address(self) -> str:
+        return f"{reverse('planner:workbench')}?{self.query}"
+
+
+def is_a_sheet(given: QueryDict) -> bool:
+    known = {name.rstrip("_") for kind in kinds.KINDS for name in kind.fields} | set(VIEW_FIELDS) | {"kind"}
+    return bool((known - OWN) & set(given))
+
+
+def read(given: QueryDict, at: datetime, team: int | None) -> Sheet:
+    """The first candidate of the sheet that a query holds."""
+    asked = given.copy()
+    for name in OWN - {"interruptible"}:
+        asked.pop(name, None)
+    form = WorkbenchForm.from_query(asked, at=at)
+    pairs = [(key, str(value)) for key in asked if key != "interruptible" for value in asked.getlist(key)]
+    if not form.is_valid():
+        return Sheet(asked.urlencode(), pairs)
+    workload = form.workload()
+    lengths = _lengths(workload)
+    about: dict[str, Any] = {
+        "query": form.query_string(without=("page",)), "pairs": pairs, "model": _model(workload),
+        "context_tokens": sum(lengths[2:]),
+    }  # fmt: skip
+    try:
+        found = services.compare(workload, at=at, team_id=team, limit=1, rejected_limit=0)
+    except (UnknownRuntime, ModelError):
+        return Sheet(**about)
+    if not found.candidates:
+        return Sheet(**about, first=_volume(form.cleaned_data, workload, None))
+    candidate = found.candidates[0]
+    offer = None
+    if candidate.offer.offer_id > 0:
+        offer = Offer.objects.filter(pk=candidate.offer.offer_id).select_related("provider").first()
+    first = _volume(form.cleaned_data, workload, candidate) | _machines(candidate, workload)
+    first |= _price_by_the_token(form.cleaned_data, candidate.monthly.currency, at)
+    return Sheet(**about, candidate=candidate, offer=offer, first=first)
+
+
+def _model(workload: CommonWorkload) -> str:
+    """The hub's name of the model, as managed prices are listed by."""
+    return str(getattr(getattr(workload, "model", None), "id", None) or "")
+
+
+def _lengths(workload: CommonWorkload) -> tuple[int, int, int, int]:
+    """Typical and longest input and output of a request; zeros where the work has none."""
+    taken, made = getattr(workload, "input_tokens", None), getattr(workload, "output_tokens", None)
+    if taken is None or made is None:
+        return 0, 0, 0, 0
+    return taken.typical, made.typical, taken.maximum, made.maximum
+
+
+def _machines(candidate: Candidate, workload: CommonWorkload) -> dict[str, str]:
+    hours = min(HOURS_MAXIMUM, Decimal(str(candidate.monthly.hours)))
+    found = {"machines": str(candidate.machines)}
+    if hours > 0 and candidate.offer.tier != Tier.RESERVED:
+        found["hours_per_month"] = _text(hours)
+    if workload.interruptible:
+        found["interruptible"] = "on"
+    offer = candidate.offer
+    if offer.offer_id < 0 and offer.price_currency == "USD" and offer.price_unit == "hour":
+        name = TIER_FIELDS.get(Tier(offer.tier))
+        if name is not None:
+            found[name] = _text(offer.price_amount)
+    return found
+
+
+def _volume(cleaned: Any, workload: CommonWorkload, candidate: Candidate | None) -> dict[str, str]:
+    """Millions of tokens a month, in and out.
+
+    As stated on the sheet; else requests a second × the hours of the month × the typical lengths; else the monthly
+    total ÷ the price of a million, in the mix of the typical request.
+    """
+    taken, made = cleaned.get("m_in"), cleaned.get("m_out")
+    typical_in, typical_out, _in, _out = _lengths(workload)
+    rate = getattr(workload, "request_rate_per_s", None)
+    requests_millions = 0.0
+    if not typical_in or not typical_out:
+        return {}
+    if taken or made:
+        requests_millions = max((taken or 0) / typical_in, (made or 0) / typical_out)
+    elif rate:
+        schedule = workload.schedule
+        requests_millions = rate * 3600 * schedule.hours_per_day * schedule.days_per_month / 1e6
+    elif candidate is not None and candidate.per_million_tokens.all:
+        requests_millions = float(candidate.monthly.total / candidate.per_million_tokens.all)
+        requests_millions /= typical_in + typical_out
+    return {
+        name: _text(Decimal(str(value)).quantize(MILLION_STEP, ROUND_HALF_UP))
+        for name, value in (
+            ("input_millions_per_month", taken or requests_millions * typical_in),
+            ("output_millions_per_month", made or requests_millions * typical_out),
+        )
+        if value
+    }
+
+
+def _price_by_the_token(cleaned: Any, currency: str, at: datetime) -> dict[str, str]:
+    """A service's price that was stated on the sheet, in dollars; none without a rate."""
+    prices = [cleaned.get(name) for name in ("managed_in", "managed_out")]
+    rate = Decimal(1)
+    if currency != "USD":
+        known = ExchangeRate.latest(at.date()).get(currency)
+        if known is None:
+            return {}
+        rate = known.per_usd
+    names = ("managed_input_per_million", "managed_output_per_million")
+    return {
+        name: _text((Decimal(str(price)) / rate).quantize(Decimal("0.000001")))
+        for name, price in zip(names, prices, strict=True)
+        if price
+    }
+
+
+def _text(amount: Decimal) -> str:
+    return f"{amount.normalize():f}"
