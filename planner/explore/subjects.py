@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from planner.explore import llm, sensitivity, utilisation
+from planner.explore import llm, sensitivity, training, utilisation
 from planner.explore.alone import Alone
 from planner.explore.shapes import Shape
 from planner.sizing.results import Candidate
@@ -42,6 +42,10 @@ SUBJECTS: dict[str, Subject] = {
     "tpot": Subject(_("TPOT and load"), lambda given: llm.latency_by_load(given.alone)),
     "ttft": Subject(_("TTFT and load"), lambda given: llm.first_token_by_load(given.alone)),
     "throughput": Subject(_("Throughput and load"), lambda given: llm.throughput_by_load(given.alone)),
+    "micro": Subject(_("Memory and micro-batch"), lambda given: training.memory_by_micro_batch(given.alone)),
+    "sequence": Subject(_("Memory and sequence"), lambda given: training.memory_by_sequence(given.alone)),
+    "gpus": Subject(_("Hours and GPUs"), lambda given: training.hours_by_gpus(given.alone)),
+    "frontier": Subject(_("Cost and hours"), lambda given: training.cost_by_hours(given.alone)),
     "utilisation": Subject(
         _("Cost and utilisation"),
         lambda given: utilisation.chart(

@@ -13,7 +13,7 @@ from planner.kinds import (
     training_figures,
     training_shared,
 )
-from planner.kinds.frame import Example, Fold, Group, Kind
+from planner.kinds.frame import Example, Fold, Group, Kind, Variant, put, scaled
 from planner.sizing.training.workload import TuningWorkload
 
 METHODS = (
@@ -180,6 +180,27 @@ FINE_TUNING = Kind(
         "precision",
         "assume",
     ),
+    levers=(
+        "rank",
+        "samples",
+        "epochs",
+        "sequence",
+        "batch",
+        "micro",
+        "headroom",
+        "read",
+        "write",
+        "transform",
+    ),
+    variants=(
+        Variant("lora", "LoRA", put(method="lora")),
+        Variant("qlora", "QLoRA", put(method="qlora")),
+        Variant("full", gettext_lazy("all weights trained"), put(method="full_finetune")),
+        Variant("one", gettext_lazy("micro-batch of one"), put(micro="1")),
+        *training_fields.VARIANTS,
+        Variant("double", gettext_lazy("twice the samples"), scaled("samples", by=2)),
+    ),
+    explorations=training_fields.EXPLORATIONS,
     memory_note=training_shared.memory_note,
     memory_facts=training_shared.memory_facts,
     blocks=training_blocks.blocks,

@@ -13,7 +13,7 @@ from planner.kinds import (
     training_figures,
     training_shared,
 )
-from planner.kinds.frame import Example, Fold, Group, Kind
+from planner.kinds.frame import Example, Fold, Group, Kind, Variant, scaled
 from planner.sizing.training.workload import PretrainingWorkload
 
 PRETRAINING = Kind(
@@ -132,6 +132,14 @@ PRETRAINING = Kind(
         "deadline",
         "assume",
     ),
+    levers=("parameters", "tokens", "sequence", "batch", "micro", "network", "headroom", "read", "write"),
+    variants=(
+        *training_fields.VARIANTS[:4],
+        Variant("double", gettext_lazy("twice the tokens"), scaled("tokens", by=2)),
+        Variant("fewer", gettext_lazy("half the machines"), scaled("machines_max", by=0.5)),
+        *training_fields.VARIANTS[4:],
+    ),
+    explorations=training_fields.EXPLORATIONS,
     memory_note=training_shared.memory_note,
     memory_facts=training_shared.memory_facts,
     blocks=training_blocks.blocks,

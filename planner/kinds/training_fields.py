@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy
 
 from planner.fields import ChoiceField, NumberField, SheetField, TickField
 from planner.kinds import every_kind
-from planner.kinds.frame import Fold, Group, Row
+from planner.kinds.frame import Fold, Group, Row, Variant, put, scaled
 
 OPTIMIZERS = (
     ("adamw", "AdamW"),
@@ -253,6 +253,18 @@ KEPT: dict[str, SheetField] = {
     ),
     "egress": every_kind.KEPT["egress"],
 }
+
+EXPLORATIONS = ("sensitivity", "micro", "sequence", "gpus", "frontier")
+VARIANTS = (
+    Variant("recompute", gettext_lazy("everything recomputed"), put(recompute="full")),
+    Variant("zero3", gettext_lazy("ZeRO-3, FSDP"), put(sharding="zero3")),
+    Variant("long", gettext_lazy("twice the sequence"), scaled("sequence", by=2)),
+    Variant("fp8", gettext_lazy("computed in FP8"), put(precision="fp8")),
+    Variant("adam8", gettext_lazy("8-bit optimizer"), put(optimizer="adamw_8bit")),
+    Variant("chunked", gettext_lazy("loss in chunks"), put(chunked="1")),
+    Variant("offload", gettext_lazy("optimizer in host memory"), put(offload="1")),
+    Variant("fast", gettext_lazy("earliest finish first"), put(objective="finish")),
+)
 
 COMPUTED_GROUP = Group(
     gettext_lazy("How it is computed"),

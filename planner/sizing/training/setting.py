@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_UP, Decimal
 from functools import partial
 from math import ceil
@@ -20,6 +20,7 @@ from planner.sizing.quantities import Assumption, Derivation, Estimate
 from planner.sizing.results import Bill, Candidate, Figure, SmallerMachine
 from planner.sizing.settable import marked
 from planner.sizing.setting import WITHOUT_EFFECT, Change, Outcome, Refusal, Setting
+from planner.sizing.storage_rates import Reading
 from planner.sizing.training import checkpoints, derivations, runs, smaller
 from planner.sizing.training.constants import TrainingConstants, classes
 from planner.sizing.training.placing import Search, TrainingPlacement, place
@@ -103,6 +104,18 @@ class TrainingSetting(Setting[TrainingPlacement]):
             lambda setting, number: setting.place_on(number),  # type: ignore[attr-defined]
         )
 
+    def readings(self, placed: TrainingPlacement) -> tuple[Reading, ...]:
+        """The data that a machine reads all the time, and its share of a checkpoint where a time is asked for; nothing
+        over the network where all lies on local scratch."""
+        storage = self.workload.storage
+        if storage.place == "scratch":
+            return ()
+        found = [Reading("storage_read", placed.facts["storage_read_bytes_per_s"])]
+        if storage.restore_minutes_maximum is not None:
+            share = placed.facts["checkpoint_bytes"] / placed.machines
+            found.append(Reading("restore_minutes_maximum", storage.restore_minutes_maximum, share))
+        return tuple(found)
+
     def rework(self, placed: TrainingPlacement | None, tier: str) -> Decimal:
         if tier not in bill.INTERRUPTIBLE_TIERS or placed is None:
             return Decimal(0)
@@ -155,6 +168,38 @@ class TrainingSetting(Setting[TrainingPlacement]):
 
     def warnings(self) -> tuple[str, ...]:
         return self.question.storage().warnings
+
+    def movable(self, candidate: Candidate) -> Iterable[tuple[str, float, str]]:
+        """The constants of memory and speed that act on the first placement."""
+        first = next((found for found in self.place() if not isinstance(found, Refusal)), None)
+        if first is None:
+            return
+        values = self.constants.resolve(classes(first.choice.job, first.machine.device))
+        named = {
+            term.symbol for made in derivations.derive(self.question, first).values() for term in made.terms
+        }
+        for item in self.constants.constants:
+            if item.name in named and values[item.name]:
+                yield item.name, values[item.name], item.unit
+
+    def moved(self, name: str, factor: float) -> TrainingSetting:
+        value = next(item for item in self.constants.constants if item.name == name)
+        constants = tuple(
+            item.model_copy(update={"base": value.base * factor, "maximum": None})
+            if item.name == name
+            else item
+            for item in self.constants.constants
+        )
+        # Made anew, not copied: a copy would keep what was resolved from the constants before.
+        return replace(
+            self,
+            constants=TrainingConstants(
+                version=f"{self.constants.version} {name} {factor:g}",
+                origin=self.constants.origin,
+                constants=constants,
+                spreads=self.constants.spreads,
+            ),
+        )
 
     def what_would_help(self, refusal: Refusal, machine: Machine) -> tuple[dict[str, Any], ...]:
         """Changes that would make it fit on this machine, those that change training least first."""
