@@ -13,6 +13,7 @@ from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from catalog.api import router as catalog_router
+from catalog.quote_api import router as quote_router
 from mitsumori import __version__
 from mitsumori.json_bodies import BodyRefused, StrictParser
 from mitsumori.middleware import discard_body
@@ -30,6 +31,7 @@ api = NinjaAPI(
     urls_namespace="api",
 )
 api.add_router("", catalog_router)
+api.add_router("", quote_router)
 api.add_router("", planner_router)
 api.add_router("", reports_router)
 

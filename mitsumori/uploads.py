@@ -45,14 +45,24 @@ def takes_files(**limits_bytes: int) -> Callable[[View], View]:
     return marked
 
 
+_of_named: dict[str, Mapping[str, int]] = {}
+
+
+def named_takes_files(view_name: str, **limits_bytes: int) -> None:
+    """The same for a view that only its name reaches: those of the API are wrapped by its library."""
+    _of_named[view_name] = limits_bytes
+
+
 def limits_bytes(request: HttpRequest) -> Mapping[str, int]:
     """The file fields of the view that will answer; empty where it takes none."""
     try:
-        view = resolve(request.path_info).func
+        found = resolve(request.path_info)
     except Resolver404:
         return {}
-    found: Mapping[str, int] = getattr(view, "file_limits_bytes", {})
-    return found
+    limits: Mapping[str, int] = getattr(found.func, "file_limits_bytes", None) or _of_named.get(
+        found.view_name, {}
+    )
+    return limits
 
 
 def given(request: HttpRequest, field: str) -> Upload | None:

@@ -6,21 +6,24 @@ from datetime import datetime
 from typing import Annotated, Any, Literal, cast
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.translation import get_language
-from ninja import Body, Query, Router, Schema, Status
+from ninja import Body, File, Query, Router, Schema, Status
+from ninja.files import UploadedFile
 from pydantic import ConfigDict, Field
 
 from accounts.api_auth import TokenAuth, demand_api_role
 from accounts.models import Role
 from accounts.services import Bearer
+from mitsumori import uploads
 from mitsumori.json_bodies import BodyRefused
 from planner import documents
-from reports import exports, services
+from reports import exports, importing, services
 from reports.models import NOTE_LENGTH, TITLE_LENGTH, Plan, PlanVersion
 
 router = Router(tags=["plans"], auth=TokenAuth())
 
+FILE_FIELD = "file"
 PLANS_MAXIMUM = 200
 WORKLOADS_MAXIMUM = 20
 Line = Annotated[str, Field(max_length=TITLE_LENGTH, pattern=r"^[^\x00-\x1f\x7f\u2028\u2029]*$")]
@@ -116,6 +119,15 @@ class Listing(Schema):
     offset: Annotated[int, Field(ge=0, le=1_000_000)] = 0
 
 
+class Contents(Schema):
+    """What a file holds besides what everybody's does."""
+
+    notes: Literal["", "decisions", "all"] = ""
+    """What the team decided, or decided and said; never in a CSV."""
+    rows: Literal["", "candidates"] = ""
+    """Tables without the rejected offers."""
+
+
 def _bearer(request: HttpRequest, needed: Role = Role.VIEWER) -> Bearer:
     bearer = cast(Bearer, request.auth)  # type: ignore[attr-defined]
     demand_api_role(bearer, needed)
@@ -169,6 +181,28 @@ def create(request: HttpRequest, body: Body[NewPlan]) -> Status[Saved]:
     except services.UNSIZABLE as error:
         raise BodyRefused(422, str(error), "workload") from None
     return Status(201, _saved(version))
+
+
+@router.post("/plans/import", response={201: Saved}, summary="Read a plan back from its JSON file")
+def import_plan(request: HttpRequest, file: File[UploadedFile | None] = None) -> Status[Saved]:
+    """The file as `multipart/form-data`, at most 20 MiB. Nothing is computed: its content and fingerprint stay."""
+    bearer = _bearer(request, Role.EDITOR)
+    upload = uploads.given(request, FILE_FIELD)
+    if upload is None or not upload.data:
+        raise BodyRefused(422, "Send the file as the field “file” of a multipart form.", FILE_FIELD)
+    if upload.is_cut:
+        raise BodyRefused(413, "The file is larger than 20 MiB: this is no plan.", FILE_FIELD)
+    try:
+        with translation.override("en"):
+            version = importing.import_plan(
+                upload.data, team=bearer.team, user=bearer.user, at=timezone.now()
+            )
+    except importing.NotAPlanError as refused:
+        raise BodyRefused(422, str(refused), FILE_FIELD) from None
+    return Status(201, _saved(version))
+
+
+uploads.named_takes_files("api:import_plan", **{FILE_FIELD: importing.BYTES_MAXIMUM})
 
 
 @router.get("/plans/{slug}", response=PlanDetail, summary="A plan and its versions")
@@ -241,25 +275,35 @@ def _refused(conflict: services.ConflictError) -> BodyRefused:
 
 @router.get("/plans/{slug}/export.{fmt}", response=None, summary="The newest version as a file")
 def newest_export(
-    request: HttpRequest, slug: str, fmt: Literal["pdf", "csv", "xlsx", "json"]
+    request: HttpRequest, slug: str, fmt: Literal["pdf", "csv", "xlsx", "json"], wanted: Query[Contents]
 ) -> HttpResponse:
-    return _file(services.newest(_plan(_bearer(request), slug)), fmt)
+    return _file(services.newest(_plan(_bearer(request), slug)), fmt, wanted)
 
 
 @router.get("/plans/{slug}/versions/{number}/export.{fmt}", response=None, summary="A version as a file")
 def export(
-    request: HttpRequest, slug: str, number: int, fmt: Literal["pdf", "csv", "xlsx", "json"]
+    request: HttpRequest,
+    slug: str,
+    number: int,
+    fmt: Literal["pdf", "csv", "xlsx", "json"],
+    wanted: Query[Contents],
 ) -> HttpResponse:
     found = _plan(_bearer(request), slug)
     version = found.versions.select_related("plan").filter(number=min(number, 2_000_000_000)).first()
     if version is None:
         raise Http404
-    return _file(version, fmt)
+    return _file(version, fmt, wanted)
 
 
-def _file(version: PlanVersion, fmt: str) -> HttpResponse:
+def _file(version: PlanVersion, fmt: str, wanted: Contents) -> HttpResponse:
     try:
-        made = exports.of_version(version, fmt, get_language() or "en")
+        made = exports.of_version(
+            version,
+            fmt,
+            get_language() or "en",
+            notes=wanted.notes,
+            with_rejected=wanted.rows != "candidates",
+        )
     except exports.BusyError:
         raise BodyRefused(503, "Too many documents are being made at this moment.") from None
     response = HttpResponse(made.content, content_type=made.content_type)

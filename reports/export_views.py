@@ -42,10 +42,17 @@ def download(export: Export) -> HttpResponse:
 
 
 def _file(request: HttpRequest, version: PlanVersion, fmt: str, *, is_shared: bool = False) -> HttpResponse:
-    paper, currency = _paper(request), pages.asked_currency(request.GET.get("currency", ""))
+    """``notes`` puts in what the team said, for members alone; ``rows=candidates`` leaves out what was rejected."""
     return _answer(
         lambda language: exports.of_version(
-            version, fmt, language, is_shared=is_shared, paper=paper, currency=currency
+            version,
+            fmt,
+            language,
+            is_shared=is_shared,
+            paper=_paper(request),
+            currency=pages.asked_currency(request.GET.get("currency", "")),
+            notes=request.GET.get("notes", ""),
+            with_rejected=request.GET.get("rows") != "candidates",
         )
     )
 

@@ -7,12 +7,12 @@ import threading
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from django.utils import translation
 
-from reports import csv_export, currencies, json_export, pdf_export, sheets, xlsx_export
+from reports import csv_export, currencies, json_export, pdf_export, said, sheets, xlsx_export
 from reports.kept import Kept, identity
 from reports.models import PlanVersion
 from reports.sheets import Sheet
@@ -67,12 +67,20 @@ def of_version(
     is_shared: bool = False,
     paper: str = PAPERS[0],
     currency: str = "",
+    notes: str = "",
+    with_rejected: bool = True,
 ) -> Export:
-    """The file of a saved version; the last few are kept, as they can never change. Raises `BusyError`."""
-    key = (*identity(version), fmt, language, is_shared, paper if fmt == "pdf" else "", currency)
+    """The file of a saved version; the last few are kept, as they can never change. Raises `BusyError`.
+
+    ``notes`` is one of ``said.CHOICES``, for members of the team; a link's file never holds what the team said.
+    """
+    told = None if is_shared or fmt == "csv" else said.of_version(version, notes)
+    own_paper = paper if fmt == "pdf" else ""
+    key = (*identity(version), fmt, language, is_shared, own_paper, currency, told, with_rejected)
 
     def sheet() -> Sheet:
         shown = sheets.of_version(version, is_shared=is_shared)
+        shown = replace(shown, said=told, with_rejected=with_rejected)
         if not currency or fmt == "json":  # the document is what was stored
             return shown
         return currencies.shown_in(shown, currency, currencies.rates(shown.priced_at.date()))

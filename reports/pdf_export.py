@@ -21,6 +21,7 @@ from planner.memory_bar import memory_bar
 from planner.rejections import RejectedGroup
 from planner.sizing.results import Rejection
 from reports import checklist_words, presenters, typesetting, words
+from reports.said import Said
 from reports.sheets import Sheet, SheetWorkload
 
 REJECTED_SHOWN = 12
@@ -86,6 +87,7 @@ def _data(sheet: Sheet) -> dict[str, Any]:
         "labels": _labels(),
         "workloads": workloads,
         "checklist": _checklist(sheet),
+        "said": _said(sheet.said),
         "method": _method(),
     }
 
@@ -259,6 +261,29 @@ def _checklist(sheet: Sheet) -> dict[str, Any] | None:
     }
 
 
+def _said(said: Said | None) -> dict[str, Any] | None:
+    """What the team decided and said; None where it was not asked for, or there is nothing."""
+    if said is None or not (said.decisions or said.comments):
+        return None
+    return {
+        "decisions": [
+            words.decided(each.chosen, each.because, each.by, each.on)
+            + " "
+            + _("(version %(number)d)") % {"number": each.number}
+            for each in said.decisions
+        ],
+        "comments": [
+            [
+                "\n".join(part for part in (each.author, each.at.strftime("%Y-%m-%d %H:%M UTC")) if part),
+                _("version %(number)d") % {"number": each.number}
+                + (f" · {each.subject}" if each.subject else ""),
+                each.text,
+            ]
+            for each in said.comments or ()
+        ],
+    }
+
+
 def _labels() -> dict[str, str]:
     return {
         "quotation": _("QUOTATION OF COMPUTE"),
@@ -298,6 +323,12 @@ def _labels() -> dict[str, str]:
         "services": _("Services and data"),
         "questions": _("Open questions"),
         "open": _("open"),
+        "said": _("What the team decided and said"),
+        "said_for": _("For the team itself: readers of a link do not get this part."),
+        "comments": _("Comments"),
+        "who": _("Who"),
+        "about": _("About"),
+        "text": _("Text"),
     }
 
 

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
+from mitsumori.addresses import public_address
 from planner.sizing.results import Comparison
 from reports.checklist import Checklist
 from reports.content import canonical, comparison_text, content_text, fingerprint, read_comparison
 from reports.models import PlanVersion, PlanWorkload
 from reports.public import holds_private, shown_by_link
+from reports.said import Said
 from reports.services import NamedWorkload
 from reports.totals import CommonTotal, common_totals
 
@@ -51,13 +53,18 @@ class Sheet:
     origin: str = ""
     """How its figures came here, if they were not computed here: ``copy``, ``fork`` or ``import``."""
 
+    said: Said | None = None
+    """What the team decided and said, where a member asked for it."""
+    with_rejected: bool = True
+    """Whether tables hold the rejected offers too."""
+
     converted: tuple[str, date, dict[str, Decimal]] | None = None
     """The currency it is shown in, the day of the rates and the rates per USD, where that is not the plan's own."""
 
     @property
     def address(self) -> str:
-        """Where the version stands on its installation; empty on a draft."""
-        return f"/plans/{self.slug}/v/{self.number}/" if self.slug else ""
+        """Where the version stands, with the host; empty on a draft."""
+        return public_address(f"/plans/{self.slug}/v/{self.number}/") if self.slug else ""
 
     @property
     def is_draft(self) -> bool:

@@ -11,6 +11,7 @@ from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any, cast
 
+from django.utils import translation
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
@@ -86,6 +87,7 @@ LAST = (
     Head("what_would_help", _("What would help")),
     Head("source_url", _("Address of the source")),
     Head("priced_at", _("Prices as of"), "UTC"),
+    Head("plan_address", _("Address of the plan")),
     Head("fingerprint", _("Fingerprint")),
 )
 
@@ -141,12 +143,13 @@ def _own_values(workload: SheetWorkload, fields: list[SheetField]) -> list[Value
 
 
 def rows(sheet: Sheet, *, coded: bool = False) -> Iterator[list[Value]]:
-    """Values in the order of ``heads``: every candidate, then every rejected offer, workload by workload."""
+    """Values in the order of ``heads``: every candidate, then every rejected offer, workload by workload.
+
+    Rejected offers are left out where the sheet says so.
+    """
     middle, own = columns(sheet), own_fields(sheet)
     for workload in sheet.workloads:
-        name = workload.name or (
-            f"{workload.position}. {workload.kind}" if coded else workload_name(workload)
-        )
+        name = workload.name or (_english_name(workload) if coded else workload_name(workload))
         first = [sheet.slug or "", sheet.number, sheet.title, name]
         asked = [*_asked(workload, coded), *_own_values(workload, own)]
         for candidate in workload.comparison.candidates:
@@ -157,7 +160,7 @@ def rows(sheet: Sheet, *, coded: bool = False) -> Iterator[list[Value]]:
                 *_candidate(middle, candidate, coded),
                 *_last(sheet, candidate, coded),
             ]
-        for rejection in workload.comparison.rejected:
+        for rejection in workload.comparison.rejected if sheet.with_rejected else ():
             yield [
                 *first,
                 _status("rejected", coded),
@@ -169,6 +172,12 @@ def rows(sheet: Sheet, *, coded: bool = False) -> Iterator[list[Value]]:
 
 def workload_name(workload: SheetWorkload) -> str:
     return f"{workload.position}. {kinds.of(workload.kind).title}"
+
+
+def _english_name(workload: SheetWorkload) -> str:
+    """The same in every language, as all of a file for programs."""
+    with translation.override("en"):
+        return workload_name(workload)
 
 
 def _status(code: str, coded: bool) -> str:
@@ -227,6 +236,7 @@ def _last(sheet: Sheet, row: Candidate | Rejection, coded: bool) -> list[Value]:
     tail: list[Value] = [
         row.offer.source_url,
         sheet.priced_at.isoformat(timespec="seconds") if coded else sheet.priced_at,
+        sheet.address or None,
         sheet.fingerprint or _status("draft", coded),
     ]
     if isinstance(row, Candidate):

@@ -46,6 +46,16 @@ def done(code: str) -> str:
     }.get(code, code)
 
 
+def decided(chosen: str, because: str, who: str, on: date) -> str:
+    """A decision in one sentence."""
+    return _("Chosen %(chosen)s, because %(because)s, by %(who)s, on %(day)s.") % {
+        "chosen": chosen,
+        "because": because,
+        "who": who,
+        "day": on.isoformat(),
+    }
+
+
 def origin(code: str) -> str:
     """How a plan came here, if not by saving a comparison."""
     return {

@@ -18,6 +18,7 @@ from planner import assumption_words, wording
 from planner.columns import Value
 from reports import checklist_words, presenters, words
 from reports.checklist_words import ChecklistView
+from reports.said import Said
 from reports.sheets import Sheet
 from reports.table import Head, heads, rows, workload_name
 
@@ -112,6 +113,16 @@ def render(sheet: Sheet) -> bytes:
     listed = presenters.checklist(sheet)
     if listed is not None:
         book.page(_("Checklist"), [_("Section"), _("What"), _("Settled"), _("Value")], _checklist(listed))
+    if sheet.said is not None:
+        heads_of_said = [
+            _("What"),
+            pgettext("of a plan", "Version"),
+            _("About"),
+            _("Text"),
+            _("Who"),
+            _("When"),
+        ]
+        book.page(_("Decisions and comments"), heads_of_said, _said(sheet.said))
     book.page(pgettext("sheet of a workbook", "Plan"), [_("What"), _("Value")], _about(sheet))
     book.book.close()
     return out.getvalue()
@@ -151,6 +162,18 @@ def _assumptions(sheet: Sheet) -> list[list[Value]]:
 def _assumed(value: float | int | str | bool) -> Value:
     """A constant with six digits, which is more than anybody knows it to."""
     return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def _said(said: Said) -> list[list[Value]]:
+    """A row for each decision, the newest first, and for each comment."""
+    rows: list[list[Value]] = [
+        [_("Decision"), each.number, each.chosen, each.because, each.by, each.on] for each in said.decisions
+    ]
+    rows += [
+        [_("Comment"), each.number, each.subject or _("the whole plan"), each.text, each.author, each.at]
+        for each in said.comments or ()
+    ]
+    return rows
 
 
 def _about(sheet: Sheet) -> list[list[Value]]:

@@ -163,6 +163,7 @@ def _matrix(world: World, manage: str, routes: list[str]) -> dict[str, Any]:
             *team_rows.quotes(),
             *rows.links(),
             *rows.api(),
+            *rows.quote_api(),
             *rows.staff_only(plain),
         ],
         "coverage": {"cmd": f"{manage} show_routes --json", "exempt": ["/static/{p}", "/api/v1/"]},
@@ -198,6 +199,15 @@ def _json() -> list[dict[str, Any]]:
             "url": "/api/v1/plans", "as": "api_editor", "required": ["title"],
             "valid": {"title": "P", "note": "n", "workload": {}},
             "refuse": {"title": ['""', "1", "null", '"a\\nb"'], "workload": ["[]", '"x"', '{"zz": 1}']},
+        },
+        {
+            "url": "/api/v1/quotes", "as": "api_editor",
+            "required": ["provider_name", "sku", "accelerator_as_written", "gpu_count", "amount", "currency",
+                         "received_on"],
+            "valid": {"provider_name": "P", "sku": "m", "accelerator_as_written": "H100 SXM", "gpu_count": 1,
+                      "amount": 9.5, "currency": "USD", "received_on": "2026-11-02", "note": "n"},
+            "refuse": {"gpu_count": ["0", "1.5", *bad_numbers], "amount": ["0", "-1", "true", "1e400", "[]"],
+                       "currency": ['"usd"', '"$"', "1"], "received_on": ['"tomorrow"', "1", "null"]},
         },
     ]  # fmt: skip
 

@@ -141,6 +141,41 @@ def api() -> Iterable[Row]:
     )  # fmt: skip
 
 
+def quote_api() -> Iterable[Row]:
+    """Private offers over the API: the token's own team's; another team's are not there."""
+    readers = ["api_viewer", "api_editor", "api_owner"]
+    writers = ["api_editor", "api_owner"]
+    closed = {name: [401] for name in ("anonymous", "owner", "api_revoked", "api_expired", "api_removed")}
+    quote = {
+        "provider_name": "zq", "sku": "zq", "accelerator_as_written": "zq", "gpu_count": 1, "amount": 9,
+        "currency": "USD", "received_on": "2026-11-02",
+    }  # fmt: skip
+    seen = {"as": "owner", "path": "/catalog/quotes/{quote}/"}
+    small = {"api_viewer": [403]}
+    yield row("/api/v1/quotes", [*readers, "api_other"], expect=closed, never_text=[])
+    for path, body in (("/api/v1/quotes", quote), ("/api/v1/quotes/import", {"rows": [quote]})):
+        yield row(
+            path, [*writers, "api_other"], "POST", body={"json": body}, expect=closed | small, verify=seen
+        )
+    one = "/api/v1/quotes/{quote}"
+    foreign = {"api_other": [404]}
+    yield row(one, readers, expect=closed | foreign)
+    yield row(
+        one,
+        writers,
+        "PUT",
+        body={"json": quote},
+        expect=closed | foreign | small,
+        verify=seen,
+        exercise=False,
+    )
+    yield row(one, writers, "DELETE", expect=closed | foreign | small, verify=seen, exercise=False)
+    yield row(
+        "/api/v1/plans/import", [*writers, "api_other"], "POST", body={"form": {"zq": "zq"}},
+        expect=closed | small, verify={"as": "owner", "path": "/plans/"},
+    )  # fmt: skip
+
+
 def staff_only(routes: Iterable[str]) -> Iterable[Row]:
     """The admin and what refreshes prices. The admin's own pages are tried by two, as there are so many of them."""
     refused = {name: [403] for name in ("owner", "editor", "viewer", "removed", "other_owner")}

@@ -80,7 +80,7 @@ def test_what_a_program_enters_takes_part_in_its_teams_plans_alone(crew: dict[st
     for name, count in teams.items():
         team = Team.objects.get(name=name)
         found = services.answer_of(services.NamedWorkload(ServingWorkload()), at=AT, team_id=team.pk)
-        offers = [each.offer for each in (*found.candidates, *found.rejected)]
+        offers = [each.offer for each in found.candidates] + [each.offer for each in found.rejected]
         assert sum(offer.offer_id < 0 for offer in offers) == count
 
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from accounts.models import Role
@@ -151,3 +152,51 @@ def test_several_workloads_stand_in_one_plan(catalog: None, crew: Crew, editor: 
     assert "Batch generation" in page
     for fmt in ("csv", "pdf", "xlsx", "json"):
         assert editor.get(f"/plans/{made['slug']}/export.{fmt}").status_code == 200
+
+
+def send_plan(program: Program, data: bytes) -> Any:
+    file = SimpleUploadedFile("plan.json", data, "application/json")
+    return Client().post("/api/v1/plans/import", {"file": file}, headers=program.headers)
+
+
+def test_a_program_reads_a_plan_back_with_the_same_content(plan: Plan, editor: Program) -> None:
+    exported = editor.get(f"/plans/{plan.slug}/export.json").content
+    made = send_plan(editor, exported)
+    assert made.status_code == 201
+    saved = made.json()
+    assert saved["fingerprint"] == plan.versions.get().fingerprint
+    again = editor.get(f"/plans/{saved['slug']}/export.json").content
+    assert content_of(again) == content_of(exported)
+
+
+def content_of(data: bytes) -> bytes:
+    return data[: data.rindex(b',"envelope":')]
+
+
+def test_a_file_larger_than_a_json_body_may_be_is_read_and_one_beyond_its_own_limit_refused(
+    plan: Plan, editor: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exported = editor.get(f"/plans/{plan.slug}/export.json").content
+    padded = exported + b" " * 2 * 1024 * 1024
+    assert send_plan(editor, padded).status_code == 201
+    refused = send_plan(editor, b" " * (20 * 2**20 + 1))
+    assert (refused.status_code, refused.json()["field"]) == (413, "file")
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[1]", b"\xff", b'{"content": {"format": "mitsumori-plan"}}'])
+def test_a_file_that_is_no_plan_is_refused_with_a_sentence(plan: Plan, editor: Program, data: bytes) -> None:
+    answer = send_plan(editor, data)
+    assert (answer.status_code, answer.json()["field"]) == (422, "file")
+    assert answer.json()["error"]
+    assert Plan.objects.count() == 1
+
+
+def test_a_viewer_reads_no_plan_back_and_a_strangers_goes_to_their_own_team(
+    plan: Plan, crew: Crew, editor: Program
+) -> None:
+    exported = editor.get(f"/plans/{plan.slug}/export.json").content
+    assert send_plan(Program(crew, "viewer", Role.VIEWER), exported).status_code == 403
+    assert Plan.objects.count() == 1
+    saved = send_plan(Program(crew, "stranger", Role.OWNER), exported).json()
+    assert Plan.objects.get(slug=saved["slug"]).team == crew.stranger.teams.get()
+    assert editor.get(f"/plans/{saved['slug']}").status_code == 404

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from reports import exports
+from reports import exports, said
 from reports.models import Plan
 
 
@@ -24,6 +24,16 @@ class Command(BaseCommand):
         parser.add_argument("--language", choices=[code for code, _name in settings.LANGUAGES], default="en")
         parser.add_argument("--paper", choices=exports.PAPERS, default=exports.PAPERS[0], help="of a PDF")
 
+        parser.add_argument(
+            "--notes",
+            choices=said.CHOICES,
+            default="",
+            help="with what the team decided, or decided and said",
+        )
+        parser.add_argument(
+            "--candidates-only", action="store_true", help="tables without the rejected offers"
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         plan = Plan.objects.filter(slug=options["plan"]).first()
         if plan is None:
@@ -34,7 +44,14 @@ class Command(BaseCommand):
             raise CommandError(
                 f"The plan has no version {number}; its newest is {plan.latest_number}.", returncode=2
             )
-        made = exports.of_version(version, options["fmt"], options["language"], paper=options["paper"])
+        made = exports.of_version(
+            version,
+            options["fmt"],
+            options["language"],
+            paper=options["paper"],
+            notes=options["notes"],
+            with_rejected=not options["candidates_only"],
+        )
         if options["output"] == "-":
             sys.stdout.buffer.write(made.content)
         else:
