@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 from planner import cautions, change_words, kinds, remedies, wording
 from planner.candidate_views import CandidateView, candidate_view
 from planner.columns import Column
-from planner.figures import money, seconds
+from planner.figures import money, seconds, significant
 from planner.kinds.frame import Kind
 from planner.rejections import RejectedGroup, rejected_groups
 from planner.remedies import ReliefView, RemedyView
@@ -48,6 +48,10 @@ class Answer:
     rejected: tuple[RejectedGroup, ...]
     change: str = ""
     cheapest: str = ""
+    defensible: Defensible | None = None
+    """The lowest complete list price of late, where the first candidate's is old, a floor or lacks lines."""
+    jobs: str = ""
+    """How often a month the job or run is done, of kinds that end."""
     notes: tuple[str, ...] = ()
     """What is worth knowing of the question as it was understood."""
     cautions: tuple[str, ...] = ()
@@ -121,6 +125,8 @@ def answer(
         reliefs=remedies.relief_views(first) if first else (),
         out_of_reach=remedies.out_of_reach(first) if first else (),
         cheapest=_cheapest(comparison, first),
+        defensible=defensible(comparison, first) if first else None,
+        jobs=jobs_a_month(comparison),
         why=_why(rows, objective) if best is None else "",
         notes=kind.notes(comparison, first) if first else (),
     )
@@ -234,14 +240,78 @@ def _cheapest(comparison: Comparison, best: Candidate | None) -> str:
         )
     if found.offer.offer_id == best.offer.offer_id:
         return _("Also the lowest complete list price of the last 180 days.")
-    return _(
-        "Lowest complete list price of the last 180 days: %(layout)s on %(name)s, %(provider)s, %(total)s a month."
-    ) % {
+    once = found.job_cost if found.job_cost is not None else found.unit_costs.get("run")
+    words = {
         "layout": wording.layout(found.replicas, found.layout.device_count, found.layout.tp),
         "name": found.offer.accelerator,
         "provider": found.offer.provider_name,
         "total": money(found.total, found.currency),
+        "once": "" if once is None else money(once, found.currency),
     }
+    if once is None:
+        return (
+            _(
+                "Lowest complete list price of the last 180 days: %(layout)s on %(name)s, %(provider)s, %(total)s a "
+                "month."
+            )
+            % words
+        )
+    return (
+        _(
+            "Lowest complete list price of the last 180 days: %(layout)s on %(name)s, %(provider)s, %(once)s a time, "
+            "%(total)s a month."
+        )
+        % words
+    )
+
+
+@dataclass(frozen=True)
+class Defensible:
+    """An amount beside the first candidate's, as large as that."""
+
+    label: str
+    amount: str
+    besides: str
+    """The same offer's other amount: of the month, or of one run."""
+    what: str
+
+
+def defensible(comparison: Comparison, first: Candidate) -> Defensible | None:
+    """The lowest complete list price of the last 180 days beside a first candidate whose price is less than that."""
+    found = comparison.cheapest
+    doubtful = first.offer.stale or first.offer.floor or first.offer.estimated or not first.monthly.complete
+    if found is None or not doubtful or found.offer.offer_id == first.offer.offer_id:
+        return None
+    month = money(found.total, found.currency)
+    of_run = found.unit_costs.get("run")
+    besides = ""
+    if of_run is not None:
+        besides = _("%(amount)s for one run") % {"amount": money(of_run, found.currency)}
+    if found.job_cost is not None:
+        besides = _("%(amount)s a month") % {"amount": month}
+    layout = wording.layout(found.replicas, found.layout.device_count, found.layout.tp)
+    return Defensible(
+        label=_("Lowest complete price of the last 180 days"),
+        amount=money(found.job_cost, found.currency) if found.job_cost is not None else month,
+        besides=besides,
+        what=wording.listed(
+            (
+                f"{layout}, {found.offer.accelerator}",
+                found.offer.provider_name,
+                wording.age(found.offer.price_age_days),
+            )
+        ),
+    )
+
+
+def jobs_a_month(comparison: Comparison) -> str:
+    """A month's amounts assume that the job is done as often as the schedule says."""
+    if not kinds.of(comparison.kind).can_restart:
+        return ""
+    schedule = comparison.workload.get("schedule", {})
+    times = schedule.get("starts_per_day", 0) * schedule.get("days_per_month", 0) or 1.0
+    shown = significant(float(times))
+    return ngettext("%(n)s job a month", "%(n)s jobs a month", round(times) or 1) % {"n": shown}
 
 
 def _smallest_change(comparison: Comparison, would_do: tuple[RemedyView, ...]) -> str:

@@ -268,7 +268,7 @@ def _toggles(form: WorkbenchForm) -> list[dict[str, Any]]:
     found = []
     for name, label, value, is_on in on_off:
         changed: dict[str, Any] = {"page": None, name: None if is_on else value}
-        found.append({"label": label, "is_on": is_on, "query": form.query_string(**changed)})
+        found.append({"name": name, "label": label, "is_on": is_on, "query": form.query_string(**changed)})
     return found
 
 

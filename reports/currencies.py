@@ -91,7 +91,12 @@ def _converted(comparison: Comparison, currency: str, factor: Decimal, known: Ra
             None,
         )
         total = bill.total if bill else _rounded(comparison.cheapest.total * factor, currency)
-        changes["cheapest"] = comparison.cheapest.model_copy(update={"total": total, "currency": currency})
+        lowest = comparison.cheapest
+        update: dict[str, Any] = {"total": total, "currency": currency}
+        update["unit_costs"] = {name: _small(amount, factor) for name, amount in lowest.unit_costs.items()}
+        if lowest.job_cost is not None:
+            update["job_cost"] = _rounded(lowest.job_cost * factor, currency)
+        changes["cheapest"] = lowest.model_copy(update=update)
     changes["remedies"] = tuple(
         _limit(_month(each, currency, factor), currency, factor) for each in comparison.remedies
     )

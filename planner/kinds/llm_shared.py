@@ -228,13 +228,27 @@ def pins(workload: ServingWorkload | BatchWorkload, at: datetime) -> Mapping[str
 
 def memory_note(candidate: Candidate) -> str:
     split = candidate.split
-    return _(
-        "%(tokens)s KV tokens: %(typical)s requests of typical length fit per replica, %(longest)s of the longest"
-    ) % {
+    words = {
         "tokens": f"{split.kv_room_tokens:,}",
         "typical": f"{split.concurrency_at_typical:,}",
         "longest": f"{split.concurrency_at_maximum:,}",
+        "planned": f"{candidate.requests_per_replica_maximum or 0:,}",
     }
+    if not split.headroom_bytes or not candidate.requests_per_replica_maximum:
+        return (
+            _(
+                "%(tokens)s KV tokens: %(typical)s requests of typical length fit per replica, %(longest)s of the "
+                "longest"
+            )
+            % words
+        )
+    return (
+        _(
+            "%(tokens)s KV tokens: %(typical)s requests of typical length fit per replica, %(longest)s of the longest; "
+            "%(planned)s are planned, the headroom kept free"
+        )
+        % words
+    )
 
 
 def memory_facts(candidate: Candidate) -> tuple[tuple[str, Figure], ...]:

@@ -122,6 +122,7 @@ def cheapest(setting: Setting[Any], weighed: Weighed) -> Cheapest | None:
         raise TypeError("a rejected offer is never the cheapest")
     facts = market.facts(row, setting.at.date())
     monthly = bill_of(setting, weighed, row, placement, facts)
+    outcome = setting.outcome(placement, monthly, facts.tier)
     return Cheapest(
         offer=facts,
         layout=placement.layout,
@@ -129,6 +130,8 @@ def cheapest(setting: Setting[Any], weighed: Weighed) -> Cheapest | None:
         machines=placement.machines,
         total=monthly.total,
         currency=monthly.currency,
+        job_cost=outcome.batch.cost if outcome.batch else None,
+        unit_costs=dict(outcome.unit_costs),
     )
 
 

@@ -457,6 +457,10 @@ class Cheapest(Frozen):
     machines: int
     total: Money
     currency: str
+    job_cost: Money | None = None
+    """Machine time of one job, of kinds that run jobs."""
+    unit_costs: dict[str, Money | None] = {}
+    """Cost of one unit of use, as of a candidate."""
 
 
 class Comparison(Frozen):
