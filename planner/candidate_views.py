@@ -24,6 +24,7 @@ from planner.figures import (
     unit_price,
 )
 from planner.kinds.frame import Block, Cost, Kind, Measure
+from planner.kinds.host_block import rate
 from planner.memory_bar import MemoryBar, memory_bar
 from planner.quotes import quote_facts
 from planner.sizing.quantities import GIB
@@ -263,6 +264,10 @@ def _miss(target: str, asked: float, got: float | None, currency: str) -> str:
             return " ".join(seconds(value))
         if target == "deadline_hours":
             return f"{significant(value)} h"
+        if target.endswith("_minutes_maximum"):
+            return f"{significant(value)} min"
+        if target == "storage_read":
+            return rate(value)
         if target == "budget_per_month":
             return money(Decimal(str(value)), currency)
         return significant(value)

@@ -339,6 +339,7 @@ def assemble(
         facts=_Facts(kept, machines, machine_index, places, hosts or {}),
         not_comparable_count=not_comparable_count + len(rows) - len(kept),
         upfront_micro=_upfront(kept),
+        storage_bytes_per_s=_storage(kept, hosts or {}),
     )
 
 
@@ -356,6 +357,20 @@ def _upfront(rows: list[Row]) -> offers.Integers | None:
             for row in rows
         ]
     )
+
+
+def _storage(
+    rows: list[Row], hosts: Mapping[tuple[str, str], HostFacts]
+) -> np.ndarray[Any, np.dtype[np.float64]] | None:
+    """Bytes/s towards network storage by row, NaN where unknown; None where it is known of none."""
+    known = {
+        key: facts.storage_bytes_per_s
+        for key, facts in hosts.items()
+        if facts.storage_bytes_per_s is not None
+    }
+    if not known:
+        return None
+    return np.array([known.get((row.provider, row.sku), np.nan) for row in rows], dtype=np.float64)
 
 
 def _integers(values: list[int]) -> offers.Integers:

@@ -147,6 +147,10 @@ def _joined(public: Market, own: Market, version: str, quotes: dict[int, QuoteFa
     if public.upfront_micro is not None:
         # A team's own quotes ask for nothing upfront.
         upfront = np.concatenate([public.upfront_micro, np.zeros(len(own), dtype=np.int64)])
+    storage = None
+    if public.storage_bytes_per_s is not None:
+        # Quotes do not say what their machines let through.
+        storage = np.concatenate([public.storage_bytes_per_s, np.full(len(own), np.nan)])
     plain: dict[str, Any] = {
         name: np.concatenate([getattr(public, name), getattr(own, name)])
         for name in (
@@ -178,6 +182,7 @@ def _joined(public: Market, own: Market, version: str, quotes: dict[int, QuoteFa
         facts=_Facts(public, own, quotes),
         not_comparable_count=public.not_comparable_count + own.not_comparable_count,
         upfront_micro=upfront,
+        storage_bytes_per_s=storage,
         _shown={},
         _alike={},
         _tie_rank=None,

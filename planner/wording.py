@@ -83,6 +83,9 @@ TARGETS: dict[str, Text] = {
     "throughput": _("throughput"),
     "deadline_hours": _("deadline"),
     "budget_per_month": _("budget"),
+    "load_minutes_maximum": _("loading the weights"),
+    "restore_minutes_maximum": _("restoring a checkpoint"),
+    "storage_read": _("reading from network storage"),
 }
 OBJECTIVES: dict[str, Text] = {
     "cost": _("lowest monthly total"),

@@ -147,6 +147,40 @@ def host_cautions(candidate: Candidate) -> tuple[str, ...]:
     return tuple(found)
 
 
+def load_cautions(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, ...]:
+    """Whether the weights come from network storage in the time asked for, and what would help where they do not."""
+    weights, minutes = value(candidate, "weights_file_bytes"), workload.get("load_minutes_maximum")
+    if weights is None or not isinstance(minutes, int | float):
+        return ()
+    needed, found = weights / (minutes * 60), storage_read(candidate)
+    words = {"needed": rate(needed), "asked": significant(minutes)}
+    if found is None:
+        return (
+            _(
+                "Loading within %(asked)s min takes %(needed)s from storage; what this machine lets through is not "
+                "known."
+            )
+            % words,
+        )
+    if found >= needed:
+        return ()
+    said = [
+        _("Loading within %(asked)s min takes %(needed)s from storage; this machine lets %(lets)s through.")
+        % (words | {"lets": rate(found)})
+    ]
+    host = candidate.offer.host
+    if host is not None and host.disk_bytes and host.disk_bytes >= weights:
+        said.append(
+            _("A copy on its local disks (%(disks)s) serves every start but the first.")
+            % {"disks": size(host.disk_bytes)}
+        )
+    said.append(
+        _("Weights of at most %(fits)s would load in time, and so would a machine with faster storage.")
+        % {"fits": size(found * minutes * 60)}
+    )
+    return (" ".join(said),)
+
+
 def disk_cautions(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, ...]:
     """Where less is asked to be kept than the versions of the weights take, which the bill counts."""
     needed, kept_gb = value(candidate, "storage_needed_bytes"), workload.get("storage_gb")

@@ -72,6 +72,7 @@ def cautions(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, ..
         _("Starting the machines and loading the model are not counted in the hours."),
         *host_block.host_cautions(candidate),
         *host_block.disk_cautions(candidate, workload),
+        *host_block.load_cautions(candidate, workload),
     )
 
 
@@ -113,6 +114,7 @@ BATCH = Kind(
         **every_kind.FILTERS,
         **every_kind.CURRENCY,
         **every_kind.KEPT,
+        **llm_shared.LOADING,
         **llm_shared.OPTIONS,
         **every_kind.ASSUMED,
     },
@@ -128,7 +130,7 @@ BATCH = Kind(
         ),
         Group(gettext_lazy("Targets"), (Row(("objective", "currency"), "uneven"), llm_shared.HEADROOM_FOLD)),
         every_kind.WHEN_AND_WHERE,
-        every_kind.WHAT_IS_KEPT,
+        llm_shared.WHAT_IS_KEPT,
     ),
     ordered=llm_shared.ORDERED,
     columns=every_kind.columns(memory=LLM_MEMORY, speed=(*THROUGHPUT, *JOB), unit=TOKEN_COST),

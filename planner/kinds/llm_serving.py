@@ -78,7 +78,11 @@ def blocks(candidate: Candidate) -> tuple[Block, ...]:
 
 
 def cautions(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, ...]:
-    return (*host_block.host_cautions(candidate), *host_block.disk_cautions(candidate, workload))
+    return (
+        *host_block.host_cautions(candidate),
+        *host_block.disk_cautions(candidate, workload),
+        *host_block.load_cautions(candidate, workload),
+    )
 
 
 def speed_block(speed: Speed, limit: str, *, with_ttft: bool = True) -> Block:
@@ -208,6 +212,7 @@ SERVING = Kind(
         **every_kind.CURRENCY,
         **by_token.MANAGED,
         **every_kind.KEPT,
+        **llm_shared.LOADING,
         **llm_shared.OPTIONS,
         **every_kind.ASSUMED,
     },
@@ -234,7 +239,7 @@ SERVING = Kind(
             ),
         ),
         every_kind.WHEN_AND_WHERE,
-        every_kind.WHAT_IS_KEPT,
+        llm_shared.WHAT_IS_KEPT,
     ),
     ordered=(*llm_shared.ORDERED, ("users", "users_peak")),
     columns=every_kind.columns(

@@ -165,6 +165,17 @@ OPTIONS: dict[str, SheetField] = {
 }
 
 
+LOADING: dict[str, SheetField] = {
+    "load": NumberField(
+        label=gettext_lazy("Weights loaded within"),
+        path=("load_minutes_maximum",),
+        unit=gettext_lazy("min"),
+        help_text=gettext_lazy("From network storage, when a machine starts. Empty: no target."),
+    ),
+}
+WHAT_IS_KEPT = Group(gettext_lazy("What is kept"), (("storage", "egress"), "load"))
+
+
 WHAT_RUNS = Group(
     gettext_lazy("What runs"),
     (

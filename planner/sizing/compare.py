@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.sizing import bill, nearest, ranking
+from planner.sizing import bill, nearest, ranking, storage_rates
 from planner.sizing.bill import UnitPrice
 from planner.sizing.derivations import derive_money, derive_room
 from planner.sizing.offers import Integers
@@ -209,7 +209,9 @@ def write_candidate(
         idle_gpus=placement.idle_devices,
         verdict=placement.verdict,
         limit=placement.limit,
-        misses=placement.misses + _budget_miss(workload, monthly),
+        misses=placement.misses
+        + storage_rates.misses(setting.readings(placement), storage_rates.rate_of(market, row))
+        + _budget_miss(workload, monthly),
         memory=weighed.splits[machine],
         speed=outcome.speed,
         batch=outcome.batch,

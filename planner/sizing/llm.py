@@ -31,6 +31,7 @@ from planner.sizing.runtime import Runtime
 from planner.sizing.settable import marked
 from planner.sizing.setting import WITHOUT_EFFECT, Change, Outcome, Refusal, Setting, Spared
 from planner.sizing.speculation import draft_of
+from planner.sizing.storage_rates import Reading
 from planner.sizing.weights import footprint
 from planner.sizing.workload import BatchWorkload, ServingWorkload
 
@@ -108,6 +109,14 @@ class LlmSetting(Setting[Placement]):
         return Needs(
             kept_data.served_gb(workload.storage_gb, weights, versions), workload.egress_gb_per_month
         )
+
+    def readings(self, placed: Placement) -> tuple[Reading, ...]:
+        """One copy of the weights for each machine that starts, where a time is asked for."""
+        minutes = self.workload.load_minutes_maximum
+        if minutes is None:
+            return ()
+        weights = footprint(self.arch, self.workload.weights_format, Layout()).total_bytes
+        return (Reading("load_minutes_maximum", minutes, weights),)
 
     @property
     def orders(self) -> Mapping[str, Callable[[Placement], float | None]]:

@@ -109,7 +109,7 @@ def _numeric(setting: Setting[Any], weighed: Weighed) -> list[tuple[float, Chang
                 if miss.best is not None and got > CROWDED * miss.best:
                     got = SENSIBLE * miss.best
                 only.setdefault(miss.target, []).append((miss.asked, got))
-        elif not outcome.misses and workload.budget_per_month:
+        elif not outcome.misses and workload.budget_per_month and _over_budget(weighed, workload, int(row)):
             total = weighed.total_minor[row] / MINOR_UNITS[weighed.currency]
             only.setdefault("budget_per_month", []).append((workload.budget_per_month, total))
     found = []

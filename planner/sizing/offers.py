@@ -138,6 +138,8 @@ class Market:
     not_comparable_count: int = 0
     upfront_micro: Integers | None = None
     """Micro-units of the offer's own currency: a month's share of what is paid upfront for a machine. None: nowhere."""
+    storage_bytes_per_s: NDArray[np.float64] | None = None
+    """What the machine lets through to network storage, sustained; NaN where no source says. None: nowhere."""
     _shown: dict[str, Integers] = field(default_factory=dict)
     _alike: dict[bool, tuple[Integers, Integers, Integers]] = field(default_factory=dict)
     _tie_rank: Integers | None = None
@@ -182,6 +184,7 @@ class Market:
             vcpu=self.vcpu[one],
             facts=lambda _row, today: facts(row, today),
             upfront_micro=None if self.upfront_micro is None else self.upfront_micro[one],
+            storage_bytes_per_s=None if self.storage_bytes_per_s is None else self.storage_bytes_per_s[one],
         )
 
     def position(self, offer_id: int) -> int | None:

@@ -282,7 +282,10 @@ LatencyTarget = Literal["ttft_s", "tpot_s"]
 class Miss(Frozen):
     """A target that is missed: by how much."""
 
-    target: Literal["ttft_s", "tpot_s", "throughput", "deadline_hours", "budget_per_month"]
+    target: Literal[
+        "ttft_s", "tpot_s", "throughput", "deadline_hours", "budget_per_month", "load_minutes_maximum",
+        "restore_minutes_maximum", "storage_read",
+    ]  # fmt: skip
     asked: float
     got: float | None
     best: float | None = None

@@ -35,12 +35,13 @@ from planner.sizing.results import (
     Speed,
     Verdict,
 )
+from planner.sizing.storage_rates import Reading
 from planner.sizing.workload import CommonWorkload
 
 WITHOUT_EFFECT = frozenset(
     {
         "objective", "budget_per_month", "schedule", "interruptible", "storage_gb", "egress_gb_per_month",
-        "filters", "currency",
+        "filters", "currency", "load_minutes_maximum",
     }
 )  # fmt: skip
 """Fields that change bills, filters and order, but neither memory nor speed of any machine."""
@@ -227,6 +228,10 @@ class Setting(ABC, Generic[P]):
 
     def smallest(self, weighed: Any) -> tuple[SmallerMachine, ...]:
         """The smallest machine that works, and smaller ones that a change would let work."""
+        return ()
+
+    def readings(self, placed: P) -> Sequence[Reading]:
+        """What one machine must read from network storage, and how fast."""
         return ()
 
     def relieved(self, placed: P) -> Iterable[Spared[P]]:

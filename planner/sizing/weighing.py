@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.sizing import bill, ranking
+from planner.sizing import bill, ranking, storage_rates
 from planner.sizing.bill import MINOR_UNITS, Needs
 from planner.sizing.offers import Flags, Integers, Market
 from planner.sizing.ranking import MEETS_TARGETS, MISSES_TARGETS, TIGHT, Floats
@@ -137,6 +137,11 @@ def weigh(setting: Setting[Any], placements: Placements) -> Weighed:
 
     class_of = np.array([_class(outcome) for outcome in placements], dtype=np.int64)
     class_ = _of(class_of, market.machine_index)
+    slow = storage_rates.too_slow(
+        market, placements, lambda found: () if isinstance(found, Refusal) else setting.readings(found)
+    )
+    if slow is not None:
+        class_ = np.where((class_ == MEETS_TARGETS) & slow, MISSES_TARGETS, class_)
     if workload.budget_per_month is not None:
         beyond = total > _minor(workload.budget_per_month, currency)
         class_ = np.where((class_ == MEETS_TARGETS) & beyond, MISSES_TARGETS, class_)

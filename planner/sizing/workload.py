@@ -198,6 +198,8 @@ class LlmWorkload(CommonWorkload):
     prefix_hit_fraction: Annotated[Number, Field(ge=0, lt=1)] = 0.0
     kv_offload_gib: Annotated[Number, Field(ge=0, le=1e6)] = 0
     offload: Offload = Offload()
+    load_minutes_maximum: Annotated[Number, Field(gt=0, le=10_000)] | None = None
+    """Within which a started machine has its weights from network storage. None: no target."""
     settable: ClassVar[Mapping[str, Settable]] = SERVING
 
     @model_validator(mode="after")

@@ -13,10 +13,12 @@ from django.utils import timezone
 
 from catalog.models.machines import MachineType
 from planner import services
+from planner.figures import Figure
 from planner.host_facts import hosts, network_bytes_per_s
-from planner.kinds.host_block import disk_cautions, host_cautions, serving_block
+from planner.kinds.host_block import disk_cautions, host_cautions, load_cautions, serving_block
 from planner.sizing.results import BillLine
-from planner.sizing.training.workload import PretrainingWorkload
+from planner.sizing.training.workload import Host as Loader
+from planner.sizing.training.workload import PretrainingWorkload, Storage, TuningWorkload
 from planner.sizing.workload import ServingWorkload
 from tests.planner.factories import make_offer, make_small_catalog
 
@@ -57,7 +59,7 @@ def test_a_serving_candidate_says_what_its_host_must_do(client: Client) -> None:
     block = serving_block(best)
     assert block is not None
     labels = dict(block.rows)
-    assert "1 GB/s" in str(labels["Loading the weights takes"][1])
+    assert labels["Loading the weights takes"][1] == "at an assumed rate"
     assert best.figures["host_cores"].value >= 2
     assert best.figures["weights_file_bytes"].value == pytest.approx(16.06e9, rel=0.01)
     page = unescape(client.get(f"/workbench/candidate/{best.offer.offer_id}/").content.decode())
@@ -75,7 +77,8 @@ def test_known_storage_decides_how_long_weights_load() -> None:
     block = serving_block(found)
     assert block is not None
     cells = dict(block.rows)["Loading the weights takes"]
-    assert cells == ("4.02 s", "at this rate")
+    assert isinstance(cells[0], Figure)
+    assert (cells[0].text, cells[0].opens, cells[1]) == ("4.02 s", "load_s", "at this rate")
 
 
 def test_an_offer_with_too_small_a_host_is_told_of() -> None:
@@ -107,6 +110,47 @@ def test_all_versions_of_the_weights_are_paid_for_where_less_is_asked_to_be_kept
     narrow = line(storage_gb=10, weights_format="fp8")
     assert narrow.quantity is not None
     assert 16 < narrow.quantity < 20
+
+
+def test_an_offer_whose_storage_loads_too_slowly_misses_the_target_and_says_what_would_help() -> None:
+    at = timezone.now()
+    make_small_catalog(at)
+    slow = make_offer("H200-SXM", "3.80", at=at)
+    fast = make_offer("H200-SXM", "3.90", provider="fast", at=at)
+    describe(slow.sku, slow.provider_id, storage_bytes_per_s_baseline=100_000_000, disk_gib=900)
+    describe(fast.sku, fast.provider_id, storage_bytes_per_s_baseline=4_000_000_000)
+    asked = ServingWorkload(load_minutes_maximum=1)
+    found = {c.offer.offer_id: c for c in services.compare(asked, at=at).candidates}
+    late = found[slow.pk]
+    assert late.class_ == 2
+    (miss,) = late.misses
+    assert (miss.target, miss.asked) == ("load_minutes_maximum", 1)
+    assert miss.got == pytest.approx(16.06e9 / 1e8 / 60, rel=0.01)
+    assert found[fast.pk].class_ == 1
+    assert not found[fast.pk].misses
+    (said,) = load_cautions(late, {"load_minutes_maximum": 1})
+    assert "local disks" in said
+    assert "6 GB" in said
+    assert not load_cautions(found[fast.pk], {"load_minutes_maximum": 1})
+    # Without a target nothing is missed, and what is not known is said to be so.
+    assert {c.class_ for c in services.compare(ServingWorkload(), at=at).candidates} == {1}
+    unknown = next(c for c in found.values() if c.offer.host is None)
+    assert not unknown.misses
+    assert "not known" in load_cautions(unknown, {"load_minutes_maximum": 1})[0]
+
+
+def test_a_run_that_reads_more_than_the_machine_lets_through_misses_it() -> None:
+    at = timezone.now()
+    make_small_catalog(at)
+    slow = make_offer("H200-SXM", "3.80", at=at)
+    describe(slow.sku, slow.provider_id, storage_bytes_per_s_baseline=1_000_000)
+    asked = TuningWorkload(host=Loader(sample_kb=10_000), storage=Storage(restore_minutes_maximum=1))
+    found = next(c for c in services.compare(asked, at=at).candidates if c.offer.offer_id == slow.pk)
+    assert {miss.target for miss in found.misses} >= {"storage_read", "restore_minutes_maximum"}
+    assert found.class_ == 2
+    local = asked.model_copy(update={"storage": Storage(place="scratch")})
+    kept = next(c for c in services.compare(local, at=at).candidates if c.offer.offer_id == slow.pk)
+    assert not kept.misses
 
 
 def test_a_bill_that_counts_more_than_is_asked_to_be_kept_says_so() -> None:

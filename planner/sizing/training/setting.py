@@ -20,6 +20,7 @@ from planner.sizing.quantities import Assumption, Derivation, Estimate
 from planner.sizing.results import Bill, Candidate, Figure, SmallerMachine
 from planner.sizing.settable import marked
 from planner.sizing.setting import WITHOUT_EFFECT, Change, Outcome, Refusal, Setting
+from planner.sizing.storage_rates import Reading
 from planner.sizing.training import checkpoints, derivations, runs, smaller
 from planner.sizing.training.constants import TrainingConstants, classes
 from planner.sizing.training.placing import Search, TrainingPlacement, place
@@ -102,6 +103,18 @@ class TrainingSetting(Setting[TrainingPlacement]):
             lambda setting: setting.question.task(),  # type: ignore[attr-defined]
             lambda setting, number: setting.place_on(number),  # type: ignore[attr-defined]
         )
+
+    def readings(self, placed: TrainingPlacement) -> tuple[Reading, ...]:
+        """The data that a machine reads all the time, and its share of a checkpoint where a time is asked for; nothing
+        over the network where all lies on local scratch."""
+        storage = self.workload.storage
+        if storage.place == "scratch":
+            return ()
+        found = [Reading("storage_read", placed.facts["storage_read_bytes_per_s"])]
+        if storage.restore_minutes_maximum is not None:
+            share = placed.facts["checkpoint_bytes"] / placed.machines
+            found.append(Reading("restore_minutes_maximum", storage.restore_minutes_maximum, share))
+        return tuple(found)
 
     def rework(self, placed: TrainingPlacement | None, tier: str) -> Decimal:
         if tier not in bill.INTERRUPTIBLE_TIERS or placed is None:
