@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -20,7 +20,9 @@ from reports.forms import CommentForm, DecisionForm, TagsForm
 from reports.models import Comment, Decision, Plan, PlanVersion
 from reports.views import REFUSED, _user, own_plan
 
-LINES_PER_PAGE = 100
+LINES_PER_PAGE = 50
+COMMENTS_PER_PAGE = 50
+DECISIONS_PER_PAGE = 20
 SUBJECTS_OFFERED = 20
 
 
@@ -40,8 +42,10 @@ def _page(request: HttpRequest, plan: Plan, role: Role, status: int = 200, **for
         "plan": plan,
         "version": newest,
         "may_edit": role.includes(Role.EDITOR),
-        "comments": Comment.objects.filter(version__plan=plan).select_related("version"),
-        "decisions": Decision.objects.filter(version__plan=plan).select_related("version"),
+        "comments": _comments(plan, request.GET.get("comments")),
+        "decisions": Paginator(
+            Decision.objects.filter(version__plan=plan).select_related("version"), DECISIONS_PER_PAGE
+        ).get_page(request.GET.get("decisions")),
         "lines": Paginator(plan.activity.all(), LINES_PER_PAGE).get_page(request.GET.get("page")),
         "tags_form": TagsForm(initial={"tags": tags}),
         "comment_form": CommentForm(subjects=about, auto_id="comment_%s"),
@@ -53,6 +57,12 @@ def _page(request: HttpRequest, plan: Plan, role: Role, status: int = 200, **for
         "user_id": _user(request).pk,
     } | forms
     return render(request, "reports/discussion.html", context, status=status)
+
+
+def _comments(plan: Plan, asked: str | None) -> Page[Comment]:
+    """In the order they were made, and the last page where none is asked for: what is new stands above the form."""
+    found = Paginator(Comment.objects.filter(version__plan=plan).select_related("version"), COMMENTS_PER_PAGE)
+    return found.get_page(asked or found.num_pages)
 
 
 def _subjects(version: PlanVersion) -> list[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 
@@ -10,7 +11,7 @@ import pytest
 
 from accounts.services import personal_team
 from catalog.models import Offer
-from reports import content, services
+from reports import content, notes, services
 from reports.models import Plan, PlanVersion
 from tests.factories import AT
 from tests.planner.factories import set_price
@@ -223,3 +224,59 @@ def test_readers_of_a_link_see_neither_comments_nor_decisions_nor_tags(
     _link, secret = services.share(services.newest(plan), user=crew.owner, at=at, lifetime=timedelta(days=1))
     page = sign_in(crew.stranger).get(f"/s/{secret}/").content.decode()
     assert "internal-" not in page.lower()
+
+
+def test_a_long_discussion_and_log_come_in_pages_and_the_newest_comments_first(
+    clock: None, plan: Plan, crew: Crew
+) -> None:
+    newest = services.newest(plan)
+    for number in range(1, 121):
+        notes.comment(newest, notes.Subject(), f"remark-{number}.", user=crew.editor, at=AT)
+    path = f"/plans/{plan.slug}/discussion/"
+    pages = {
+        query: crew.client("viewer").get(f"{path}{query}").content.decode()
+        for query in ("", "?comments=1", "?comments=2", "?comments=99", "?comments=x", "?page=3")
+    }
+    shown = {
+        query: {int(each) for each in re.findall(r"remark-(\d+)\.", page)} for query, page in pages.items()
+    }
+    assert shown["?comments=1"] == set(range(1, 51))
+    assert shown["?comments=2"] == set(range(51, 101))
+    assert shown[""] == shown["?comments=99"] == set(range(101, 121))
+    assert "page 3 of 3" in pages[""]
+    assert "page 3 of 3" in pages["?page=3"]
+    assert "saved the plan" in pages["?page=3"]
+    assert "saved the plan" not in pages[""]
+
+
+def test_the_log_names_who_did_it_also_without_a_name_and_never_by_address(
+    clock: None, plan: Plan, crew: Crew
+) -> None:
+    assert crew.editor.name == ""
+    notes.set_tags(plan, ["x"], user=crew.editor, at=AT)
+    notes.comment(services.newest(plan), notes.Subject(), "hello", user=crew.editor, at=AT)
+    page = crew.client("viewer").get(f"/plans/{plan.slug}/discussion/").content.decode()
+    assert f"<bdi>{crew.editor.get_short_name()}</bdi>" in page
+    assert crew.editor.email not in page
+
+
+def test_the_history_names_who_saved_and_shows_no_address(clock: None, plan: Plan, crew: Crew) -> None:
+    services.reword(plan, user=crew.editor, base_number=1, words=services.Words("Two"), at=AT)
+    page = crew.client("viewer").get(f"/plans/{plan.slug}/history/").content.decode()
+    assert f"<bdi>{crew.editor.get_short_name()}</bdi>" in page
+    assert crew.editor.email not in page
+
+
+def test_a_plan_page_leads_with_its_paper_and_keeps_the_rest_in_one_menu(
+    clock: None, plan: Plan, crew: Crew
+) -> None:
+    for who, most in (("owner", 4), ("viewer", 3)):
+        page = crew.client(who).get(f"/plans/{plan.slug}/").content.decode()
+        actions = page[page.index('<div class="row actions plan-actions') :]
+        before_menu = actions[: actions.index('<details class="menu">')]
+        assert before_menu.count('class="button"') == 1
+        assert before_menu.count("button quiet") <= most
+        menu = actions[: actions.index("</details>")]
+        for part in ("export.csv", "export.xlsx", "export.json", "/copy/", "/request/", "/prices/"):
+            assert part in menu
+        assert ("/checklist/" in menu) is (who == "owner")
