@@ -20,6 +20,9 @@ from planner.sizing.training.setting import TrainingSetting
 from planner.sizing.training.shapes import usual
 from planner.sizing.training.workload import PretrainingWorkload, TuningWorkload
 
+OPERATION_BYTES = 256 * 1024
+"""What one operation on network block storage carries at most (AWS: EBS I/O characteristics, SSD volumes)."""
+
 
 def resolved(workload: TuningWorkload | PretrainingWorkload, at: datetime) -> tuple[Any, Architecture]:
     """The workload with its model's revision fixed, and the architecture it means."""
@@ -77,6 +80,7 @@ def cautions(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, ..
             _("The run reads %(reads)s; this machine lets %(lets)s through to network storage.")
             % {"reads": rate(reads), "lets": rate(lets)}
         )
+    found += operations(candidate, workload)
     wait = value(candidate, "data_wait_fraction") or 0.0
     if wait > 0:
         found.append(
@@ -89,6 +93,27 @@ def cautions(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, ..
     if workload.get("checkpoints", {}).get("omitted"):
         found.append(_("Spot machines are left out: without checkpoints an interruption loses the run."))
     return tuple(found)
+
+
+def operations(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, ...]:
+    """Whether samples that are read at random ask for more operations than the machine lets through.
+
+    One for each sample and machine, more where a sample is larger than one operation carries.
+    """
+    host, reads = candidate.offer.host, value(candidate, "storage_read_bytes_per_s")
+    at_random = workload.get("storage", {}).get("pattern") == "random"
+    if not at_random or reads is None or host is None or host.storage_iops is None:
+        return ()
+    samples = (value(candidate, "samples_per_s") or 0.0) / candidate.machines
+    needed = max(samples, reads / OPERATION_BYTES)
+    if needed <= host.storage_iops:
+        return ()
+    return (
+        _(
+            "Read at random, the run asks for %(needed)s operations a second; this machine lets %(lets)s through."
+        )
+        % {"needed": f"{needed:,.0f}", "lets": f"{host.storage_iops:,}"},
+    )
 
 
 def memory_note(candidate: Candidate) -> str:

@@ -16,6 +16,7 @@ from planner import services
 from planner.figures import Figure
 from planner.host_facts import hosts, network_bytes_per_s
 from planner.kinds.host_block import disk_cautions, host_cautions, load_cautions, serving_block
+from planner.kinds.training_shared import operations
 from planner.sizing.results import BillLine
 from planner.sizing.training.workload import Host as Loader
 from planner.sizing.training.workload import PretrainingWorkload, Storage, TuningWorkload
@@ -151,6 +152,23 @@ def test_a_run_that_reads_more_than_the_machine_lets_through_misses_it() -> None
     local = asked.model_copy(update={"storage": Storage(place="scratch")})
     kept = next(c for c in services.compare(local, at=at).candidates if c.offer.offer_id == slow.pk)
     assert not kept.misses
+
+
+def test_random_reads_are_held_against_the_operations_of_the_offer() -> None:
+    at = timezone.now()
+    make_small_catalog(at)
+    small = make_offer("H200-SXM", "3.80", at=at)
+    describe(small.sku, small.provider_id, storage_iops_baseline=1)
+    asked = TuningWorkload(storage=Storage(pattern="random"), host=Loader(sample_kb=2))
+    found = next(c for c in services.compare(asked, at=at).candidates if c.offer.offer_id == small.pk)
+    per_second = found.figures["samples_per_s"].value
+    assert per_second > 1
+    (said,) = operations(found, asked.model_dump())
+    assert f"{per_second:,.0f} operations a second" in said
+    large = found.offer.host.model_copy(update={"storage_iops": 10_000})  # type: ignore[union-attr]
+    enough = found.model_copy(update={"offer": found.offer.model_copy(update={"host": large})})
+    assert not operations(enough, asked.model_dump())
+    assert not operations(found, TuningWorkload().model_dump())
 
 
 def test_a_bill_that_counts_more_than_is_asked_to_be_kept_says_so() -> None:

@@ -7,6 +7,8 @@ from math import ceil
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from planner.sizing.results import Candidate, TermCost
 from planner.sizing.run_terms import advice
@@ -90,6 +92,17 @@ def test_the_advice_names_the_least_and_when_a_commitment_would_pay() -> None:
     assert set(dict(advice(run_on(HERE, dear).terms))) == {"cheapest", "never_pays"}
     assert set(dict(advice(run_on(HERE, MONTH, tokens_billion=8_000).terms))) == {"cheapest"}
     assert not dict(advice(()))
+
+
+@given(st.floats(1, 2_000), st.floats(1, 20_000))
+@settings(max_examples=25, deadline=None)
+def test_a_longer_run_never_costs_less_on_any_term(billions: float, more: float) -> None:
+    short = by_tier(run_on(HERE, YEAR, MONTH, SPOT, tokens_billion=billions))
+    long = by_tier(run_on(HERE, YEAR, MONTH, SPOT, tokens_billion=billions + more))
+    assert set(short) == set(long)
+    for term, cost in short.items():
+        assert cost.total <= long[term].total
+        assert cost.hours_paid <= long[term].hours_paid
 
 
 def test_a_service_has_no_run_to_compare() -> None:

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from planner.sizing import run_terms, storage_rates
 from planner.sizing.training import counting, flops, memory, speed, states
 from planner.sizing.training.job import Job, Split
 from planner.sizing.training.states import States
-from tests.sizing.training import test_memory, test_setting, test_speed
+from tests.sizing import test_run_terms, test_storage_rates
+from tests.sizing.training import test_lengths_and_paging, test_memory, test_setting, test_speed
 
 
 @pytest.fixture(autouse=True)
@@ -153,6 +155,47 @@ def test_a_loader_that_speeds_up_with_the_gpu_breaks_that_no_gpu_cures_it(monkey
     monkeypatch.setattr(host, "path_rate", lambda path, cores: whole(
         path.model_copy(update={"stages": ()}), cores))  # fmt: skip
     broken(law, 100.0)
+
+
+def test_padding_that_shrinks_breaks_a_larger_micro_batch_never_pads_less(monkeypatch: Any) -> None:
+    law = test_lengths_and_paging.test_a_larger_micro_batch_never_pads_less
+    holds(law, 2, 3, 500.0)
+    monkeypatch.setattr(Job, "computed_tokens", property(lambda self: self.sample_tokens / self.micro_batch))
+    broken(law, 2, 3, 500.0)
+
+
+def test_a_sequence_cut_short_breaks_longer_samples_never_take_less_attention(monkeypatch: Any) -> None:
+    law = test_lengths_and_paging.test_longer_samples_in_a_sequence_never_take_less_attention
+    holds(law, 1000.0, 500.0)
+    monkeypatch.setattr(Job, "attended_tokens", property(lambda self: 1e6 / (self.document_tokens or 1.0)))
+    broken(law, 1000.0, 500.0)
+
+
+def test_room_that_shrinks_breaks_more_memory_never_pages_more(monkeypatch: Any) -> None:
+    law = test_lengths_and_paging.test_a_card_with_more_memory_never_pages_more
+    holds(law, 40.0, 30.0)
+    monkeypatch.setattr(speed, "PAGED_ROOM_FRACTION", -1.0)
+    whole = speed.work
+    monkeypatch.setattr(
+        speed, "work",
+        lambda job, card, links: whole(job.model_copy(update={"micro_batch": 1}), card.model_copy(update={
+            "pcie_bytes_per_s": 1e20 / card.engine_total_bytes}), links),
+    )  # fmt: skip
+    broken(law, 40.0, 30.0)
+
+
+def test_terms_that_are_paid_once_break_a_longer_run_never_costs_less(monkeypatch: Any) -> None:
+    law = test_run_terms.test_a_longer_run_never_costs_less_on_any_term
+    holds(law, 20.0, 4000.0)
+    monkeypatch.setattr(run_terms, "_paid", lambda *rest: (1000 / rest[-1], rest[-1], None))
+    broken(law, 20.0, 4000.0)
+
+
+def test_a_rate_that_is_not_looked_at_breaks_that_a_later_time_is_met_sooner(monkeypatch: Any) -> None:
+    test_storage_rates.test_a_later_time_never_misses_what_an_earlier_one_meets()
+    monkeypatch.setattr(storage_rates.Reading, "needed_bytes_per_s", property(lambda self: 1e6 * self.asked))
+    with pytest.raises(AssertionError):
+        test_storage_rates.test_a_later_time_never_misses_what_an_earlier_one_meets()
 
 
 def test_the_split_used_above_is_what_it_says() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from planner.sizing.training import speed
 from planner.sizing.training.fabric import fabric
@@ -38,6 +40,31 @@ def test_a_padded_micro_batch_of_one_computes_its_own_tokens_and_larger_ones_pad
 def test_padding_never_passes_the_longest_sample() -> None:
     job = _job(packed=False, mean_sequence=1000.0, longest_sequence=1200, sequence=4096, micro_batch=16)
     assert job.computed_tokens == 1200
+
+
+@given(st.integers(1, 64), st.integers(1, 64), st.floats(16, 4096))
+def test_a_larger_micro_batch_never_pads_less(micro: int, more: int, mean: float) -> None:
+    def computed(n: int) -> float:
+        return _job(packed=False, mean_sequence=mean, sequence=4096, micro_batch=n).computed_tokens
+
+    assert mean <= computed(micro) <= computed(micro + more) <= 4096 + 1e-6
+
+
+@given(st.floats(1, 8192), st.floats(1, 8192))
+def test_longer_samples_in_a_sequence_never_take_less_attention(tokens: float, more: float) -> None:
+    def seen(length: float) -> float:
+        return executed(_job(sequence=8192, document_tokens=length)).attention
+
+    assert seen(tokens) <= seen(tokens + more) <= executed(_job(sequence=8192)).attention
+
+
+@given(st.floats(8, 200), st.floats(1, 100))
+def test_a_card_with_more_memory_never_pages_more(gib: float, more: float) -> None:
+    def paged(size: float) -> float:
+        card = A100.model_copy(update={"engine_total_bytes": round(size * 2**30)})
+        return float(speed.work(_job(state="half", optimizer="paged_adamw"), card, fabric(card)).host_s)
+
+    assert 0.0 <= paged(gib + more) <= paged(gib)
 
 
 def test_packed_samples_fill_the_sequence_and_attention_may_stay_within_each() -> None:
