@@ -38,7 +38,10 @@ class TooManyInvitationsError(ValueError):
 
 @contextmanager
 def held(team: Team) -> Iterator[Team]:
-    """The team's row, locked until the end: what is read inside is still so when it is written."""
+    """The team's row, locked until the end: what is read inside is still so when it is written.
+
+    Raises `Team.DoesNotExist` where it was deleted meanwhile.
+    """
     with transaction.atomic():
         yield Team.objects.select_for_update().get(pk=team.pk)
 
@@ -111,6 +114,13 @@ def accept(secret: str, user: User, *, at: datetime) -> Membership:
     found = invitation_of(secret, at=at)
     if found is None:
         raise InvitationClosedError
+    try:
+        return _join(found, user, at)
+    except Team.DoesNotExist:  # deleted with the account of its last member, a moment ago
+        raise InvitationClosedError from None
+
+
+def _join(found: Invitation, user: User, at: datetime) -> Membership:
     with held(found.team):
         if not _take(found, at):
             raise InvitationClosedError

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from django.db import connection
+from django.db.models import QuerySet
 
 WAIT_S = 1.0
 
@@ -54,3 +57,22 @@ def met_after(function: Callable[..., Any], count: int = 2) -> Callable[..., Any
 def unlocked(row: Any) -> Iterator[Any]:
     """What a lock would be if it were taken out: no transaction, no row held."""
     yield type(row).objects.get(pk=row.pk)
+
+
+def met_before(function: Callable[..., Any], count: int = 2) -> Callable[..., Any]:
+    """A wait until as many threads have come here, and then the function: what was read before is old by then."""
+    gate = threading.Barrier(count)
+
+    def late(*args: Any, **kwargs: Any) -> Any:
+        with suppress(threading.BrokenBarrierError):
+            gate.wait(WAIT_S)
+        return function(*args, **kwargs)
+
+    return late
+
+
+def take_out_locks(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
+    """No row is held anywhere, and in these modules no transaction is open: each statement stands for itself."""
+    monkeypatch.setattr(QuerySet, "select_for_update", lambda rows, *_args, **_options: rows.all())
+    for module in modules:
+        monkeypatch.setattr(f"{module}.transaction", SimpleNamespace(atomic=nullcontext))

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from accounts import services
 from accounts.models import ApiToken, Membership, Role, Team, User
 from accounts.services import (
     add_member,
@@ -15,6 +16,7 @@ from accounts.services import (
     role_in,
 )
 from tests.factories import AT, make_member, make_team, make_user
+from tests.races import met_before, take_out_locks, together
 
 pytestmark = pytest.mark.django_db
 
@@ -93,3 +95,18 @@ def test_a_token_stops_when_it_is_revoked_expired_or_its_member_is_gone() -> Non
 @pytest.mark.parametrize("secret", ["", "mit_", "mit_wrong", "x" * 5000, "\ud800"])
 def test_a_guessed_token_is_nobody(secret: str) -> None:
     assert bearer_of(secret, at=AT) is None
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_locked", [False, True])
+def test_two_first_requests_at_once_make_one_personal_team(
+    monkeypatch: pytest.MonkeyPatch, is_locked: bool
+) -> None:
+    """With the lock taken out each finds none and makes one: the race is real."""
+    somebody = make_user()
+    monkeypatch.setattr(services, "create_team", met_before(services.create_team))
+    if not is_locked:
+        take_out_locks(monkeypatch, "accounts.services")
+    raised = together(*[lambda: services.personal_team(somebody, at=AT)] * 2)
+    assert raised == []
+    assert somebody.teams.filter(is_personal=True).count() == (1 if is_locked else 2)
