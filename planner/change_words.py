@@ -60,6 +60,9 @@ CHANGES: dict[str, Text] = {
 }
 
 
+METHODS = {"lora": "LoRA", "qlora": "QLoRA"}
+
+
 def change(what: Mapping[str, Any]) -> str:
     """One computed change: ``{"change": "weights_format", "to": "fp8"}`` → "weights in FP8"."""
     code = str(what.get("change", ""))
@@ -79,6 +82,8 @@ def shown(code: str, to: Any) -> str:
         return listed(shown(code, part) for part in to)
     if code in ("weights_format", "kv_format"):
         return FORMATS.get(str(to), str(to))
+    if code == "method":
+        return METHODS.get(str(to), str(to))
     if code == "headroom_fraction" and isinstance(to, int | float):
         return f"{to * 100:g} %"
     if code == "tpot_s" and isinstance(to, int | float):

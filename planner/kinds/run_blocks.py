@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from planner.change_words import change
-from planner.figures import gib, money, significant
+from planner.figures import Figure, There, given, money, significant
 from planner.kinds.frame import Block
 from planner.kinds.host_block import value
 from planner.options import TIERS
@@ -57,7 +58,19 @@ def _terms_block(candidate: Candidate) -> Block:
     return Block(
         title=_("One run on each term of sale"),
         heads=(_("machine time"), _("paid of each machine"), _("pays from")),
-        rows=tuple((term_name(cost), (total(cost), paid(cost), pays(cost))) for cost in candidate.terms),
+        rows=tuple(
+            (
+                term_name(cost),
+                (
+                    Figure(total(cost), opens=f"term_{number}_total"),
+                    Figure(paid(cost), opens=f"term_{number}_hours"),
+                    pays(cost)
+                    if cost.pays_from_days is None
+                    else Figure(pays(cost), opens=f"term_{number}_days"),
+                ),
+            )
+            for number, cost in enumerate(candidate.terms, start=1)
+        ),
         note=" ".join(
             (*advised(candidate), _("Machine time alone; whole months and terms are paid to their end."))
         ),
@@ -103,7 +116,7 @@ def _smallest_block(candidate: Candidate) -> Block:
     def label(found: SmallerMachine) -> str:
         if found.change is None:
             return _("As asked")
-        return change({"change": found.change, "to": found.value})
+        return capfirst(change({"change": found.change, "to": found.value}))
 
     def cost(found: SmallerMachine) -> str:
         return _("unknown") if found.run_cost is None else money(found.run_cost, found.currency)
@@ -112,11 +125,15 @@ def _smallest_block(candidate: Candidate) -> Block:
         (
             label(found),
             (
-                machine(found),
-                f"{gib(found.needed_bytes)} GiB",
-                f"{found.micro_batch} × {found.accumulation}",
-                f"{significant(found.run_hours or 0.0)} h",
-                cost(found),
+                given(machine(found)),
+                *(
+                    Figure(text, there=There(found.offer_id, found.change, found.value))
+                    for text in (
+                        f"{found.micro_batch} × {found.accumulation}",
+                        f"{significant(found.run_hours or 0.0)} h",
+                        cost(found),
+                    )
+                ),
             ),
         )
         for found in candidate.smallest
@@ -130,7 +147,7 @@ def _smallest_block(candidate: Candidate) -> Block:
         note += " " + _("No change that was tried lets a smaller machine of this market work.")
     return Block(
         title=_("Smallest machine that works"),
-        heads=(_("machine"), _("needed on a GPU"), _("samples"), _("hours"), _("per run")),
+        heads=(_("machine"), _("samples"), _("hours"), _("per run")),
         rows=rows,
         note=note,
     )

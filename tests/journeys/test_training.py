@@ -63,3 +63,33 @@ def test_nothing_is_wider_than_a_telephone(page: Page, large: list[Offer], query
     page.goto(f"/workbench/?{query}")
     expect(page.get_by_role("heading", level=1)).to_contain_text("the run in")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_terms_of_sale_and_the_smallest_machine_stand_on_a_runs_page(
+    page: Page, large: list[Offer], look_for_barriers: Callable[[Page], list[str]]
+) -> None:
+    at = timezone.now()
+    for price, detail in (("9.00", "reserved_1m"), ("12.00", "from")):
+        make_offer(
+            "H100-SXM5",
+            price,
+            provider="large",
+            count=8,
+            region="",
+            at=at,
+            tier="reserved",
+            tier_detail=detail,
+        )
+    page.goto(
+        "/workbench/?kind=pretraining&parameters=7&tokens=140&include=H100-SXM5&machines_max=1&deadline="
+    )
+    terms = page.get_by_role("region", name="One run on each term of sale")
+    expect(terms).to_contain_text("reserved")
+    expect(terms).to_contain_text("on demand")
+    smallest = page.get_by_role("region", name="Smallest machine that works")
+    expect(smallest.get_by_role("row").nth(1)).to_contain_text("As asked")
+    assert look_for_barriers(page) == []
+    page.goto("/workbench/?kind=full_finetune")
+    changes = page.get_by_role("region", name="Smallest machine that works")
+    expect(changes).to_contain_text("As asked")
+    expect(page.get_by_text("the effective batch stays 32 samples throughout")).to_be_visible()
