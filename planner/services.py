@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any
 
 from mitsumori import __version__
-from planner import kinds, market, private_market
+from planner import kept_answers, kinds, market, private_market
 from planner.fabrics import fabric
 from planner.sizing import compare as core
 from planner.sizing import layouts
@@ -77,6 +77,7 @@ def forget() -> None:
     """Drop what this process keeps: tests that roll their database back repeat catalog versions."""
     market.forget()
     private_market.forget()
+    kept_answers.forget()
     with _kept.lock:
         _kept.by_question.clear()
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from functools import lru_cache
+from secrets import token_urlsafe
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.middleware.csrf import get_token
 from django.shortcuts import render
-from django.urls import reverse
+from django.template.loader import render_to_string
+from django.urls import get_script_prefix, reverse
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import get_language
@@ -22,6 +25,7 @@ from planner import (
     architectures,
     columns,
     config_files,
+    kept_answers,
     kinds,
     market,
     model_import,
@@ -55,6 +59,8 @@ TEXT_MAXIMUM = 256 * 1024
 ADDRESS_BYTES_MAXIMUM = 7_500
 """Servers and the door refuse addresses beyond 8 kB; the host's name and a page's number come on top."""
 UNPROCESSABLE = 422
+TOKEN_PLACE = "-place-of-the-form-token-" + token_urlsafe(24)
+"""Where each reader's own token goes in an answer that several get; nobody outside can write it."""
 
 
 @require_safe
@@ -71,18 +77,17 @@ def workbench(request: HttpRequest) -> HttpResponse:
     at = timezone.now()
     given = request.POST if request.method == "POST" else request.GET
     team = team_id(request)
-    form = WorkbenchForm.from_query(given, at=at, choices=choices(private_market.current(at, team)))
+    current = private_market.current(at, team)
+    if request.htmx and not request.htmx.history_restore_request and request.method != "POST":  # type: ignore[attr-defined]
+        return _fragment(request, at, team, current)
+    form = WorkbenchForm.from_query(given, at=at, choices=choices(current))
     if request.method == "POST":
         return _to_canonical(request, form, at)
     form = _frozen(form, given, at)
-    is_fragment = bool(request.htmx) and not request.htmx.history_restore_request  # type: ignore[attr-defined]
-    # While somebody types, the last answer stands; a page that is opened by a link answers what it can.
-    may_answer = form.is_valid() or (form.is_answerable and not is_fragment)
+    # A page that is opened by a link answers what it can.
+    may_answer = form.is_valid() or form.is_answerable
     answer = _answer(form, at, team) if may_answer else None
-    context = _context(form, answer, at)
-    if is_fragment:
-        return _fragment(request, form, context)
-    response = render(request, "planner/workbench.html", context)
+    response = render(request, "planner/workbench.html", _context(form, answer, at))
     patch_vary_headers(response, ["HX-Request"])
     return response
 
@@ -99,17 +104,34 @@ def _frozen(form: WorkbenchForm, given: QueryDict, at: datetime) -> WorkbenchFor
     return WorkbenchForm.from_query(changed, at=at, choices=choices(market.current(at)))
 
 
-def _fragment(request: HttpRequest, form: WorkbenchForm, context: dict[str, Any]) -> HttpResponse:
+def _fragment(request: HttpRequest, at: datetime, team: int | None, current: Market) -> HttpResponse:
     """The answer, with the messages of all fields beside it. A refused form leaves the last answer standing."""
-    response = render(request, "planner/_refined.html", context)
-    patch_vary_headers(response, ["HX-Request"])
-    if context["answer"] is None:
+    refused: list[HttpResponse] = []
+
+    def make() -> kept_answers.Refined | None:
+        form = WorkbenchForm.from_query(request.GET, at=at, choices=choices(current))
+        form = _frozen(form, request.GET, at)
+        answer = _answer(form, at, team) if form.is_valid() else None
+        context = _context(form, answer, at)
+        if answer is None:
+            refused.append(render(request, "planner/_refined.html", context))
+            return None
+        html = render_to_string("planner/_refined.html", context | {"csrf_token": TOKEN_PLACE}, request)
+        return kept_answers.Refined(html, _address(form.query_string(page=_page_text(form))))
+
+    asked = kept_answers.asked(
+        current.version, team, at, request.META.get("QUERY_STRING", ""), get_script_prefix()
+    )
+    found = kept_answers.refined.get(asked, at, make)
+    if found is None:
+        response = refused[0]
         response["HX-Reswap"] = "none"
         response["HX-Push-Url"] = "false"
-        return response
-    address = _address(form.query_string(page=_page_text(form)))
-    is_same = request.htmx.current_url_abs_path == address  # type: ignore[attr-defined]
-    response["HX-Push-Url"] = "false" if is_same else address
+    else:
+        response = HttpResponse(found.html.replace(TOKEN_PLACE, get_token(request)))
+        is_same = request.htmx.current_url_abs_path == found.address  # type: ignore[attr-defined]
+        response["HX-Push-Url"] = "false" if is_same else found.address
+    patch_vary_headers(response, ["HX-Request"])
     return response
 
 
