@@ -194,6 +194,11 @@ class CandidateView:
         text = assumption_words.price(
             f"{unit_price(offer.price_amount)} {offer.price_currency}", offer.price_unit
         )
+    @property
+    def stock(self) -> str:
+        """Stock as last seen; empty where its source says nothing of it."""
+        return wording.word("stock", self.it.offer.stock) if self.it.offer.stock else ""
+
         if offer.upfront is None or offer.recurring is None:
             return text
         return assumption_words.paid_upfront(

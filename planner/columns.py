@@ -234,6 +234,8 @@ PRICE: tuple[Column, ...] = (
     Column("price_unit", _("Unit of the price"), "code", lambda c: c.offer.price_unit),
     Column("upfront", _("Paid upfront for a machine and term"), "number", lambda c: c.offer.upfront),
     Column("term_months", _("Months of the term"), "number", lambda c: c.offer.term_months),
+    Column("stock", _("Stock as last seen"), "code", lambda c: c.offer.stock),
+    Column("stock_on", _("Stock seen on"), "date", lambda c: c.offer.stock_on),
     Column("price_date", _("Price read on"), "date", lambda c: c.offer.price_observed_on, shown=True),
     Column("price_age", _("Price age"), "number", lambda c: c.offer.price_age_days, "days", decimals=0, sort="age"),
     Column("stale", _("Price is old"), "flag", lambda c: c.offer.stale),

@@ -48,8 +48,12 @@ PRICE_FIELDS = (
 )  # fmt: skip
 
 
+STOCK_FIELDS = ("availability", "availability_on")
+"""Kept for the present alone: a past market says nothing of its stock."""
+
+
 class Row(NamedTuple):
-    """One offer with its price, in the order of ``OFFER_FIELDS`` + ``PRICE_FIELDS``."""
+    """One offer with its price, in the order of ``OFFER_FIELDS`` + ``PRICE_FIELDS`` + ``STOCK_FIELDS``."""
 
     offer_id: int
     provider: str
@@ -77,6 +81,8 @@ class Row(NamedTuple):
     upfront: Decimal | None = None
     recurring: Decimal | None = None
     term_months: int | None = None
+    stock: str = ""
+    stock_on: date | None = None
 
     @property
     def is_paid_upfront(self) -> bool:
@@ -174,7 +180,7 @@ def assemble_private(version: str, rows: list[Row], at: datetime) -> Market:
 
 def _current_rows() -> list[Row]:
     price_fields = [f"current_price__{name}" for name in PRICE_FIELDS]
-    found = Offer.objects.comparable().current().values_list(*OFFER_FIELDS, *price_fields)
+    found = Offer.objects.comparable().current().values_list(*OFFER_FIELDS, *price_fields, *STOCK_FIELDS)
     return [Row(*values) for values in found]
 
 
@@ -480,5 +486,7 @@ class _Facts:
             source_url=row.source_url or None,
             licence=row.licence or None,
             tax_included=row.tax_included,
+            stock=row.stock or None,
+            stock_on=row.stock_on,
             host=self._hosts.get((row.provider, row.sku)),
         )

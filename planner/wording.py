@@ -235,6 +235,7 @@ _TABLES: dict[str, Mapping[str, Text]] = {
     "figure": FIGURES,
 }
 
+    "stock": STOCKS,
 
 def word(table: str, code: Any) -> str:
     """A code of a column or field in words; several codes joined by commas are worded one by one."""

@@ -125,6 +125,9 @@ class OfferFacts(Frozen):
     licence: str | None = None
     tax_included: bool | None = None
     """None where the source does not say."""
+    stock: Literal["available", "low", "none"] | None = None
+    """What the source said of the stock, as last seen on ``stock_on``; None where it says nothing, or of the past."""
+    stock_on: date | None = None
     host: HostFacts | None = None
     """None where no source describes this size."""
     quote: QuoteFacts | None = None

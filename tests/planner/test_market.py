@@ -14,6 +14,7 @@ from catalog import recording
 from catalog.models import CatalogVersion, Offer, Price
 from planner import kinds, market, services
 from planner.candidate_views import candidate_view
+from planner.figures import cell
 from planner.sizing.bill import MINOR_UNITS
 from planner.sizing.compare import bill_of
 from planner.sizing.offers import Market
@@ -135,6 +136,26 @@ def test_the_price_of_a_commitment_is_told_with_its_parts(at: datetime) -> None:
     )
     assert [line.what for line in view.bill][:2] == ["Machines", "Paid upfront"]
     assert view.bill[1].note == "a month's share of what is paid upfront for the term"
+
+
+@pytest.mark.django_db
+def test_stock_stands_in_the_comparison_as_last_seen_and_not_in_the_past(at: datetime) -> None:
+    make_small_catalog()
+    offer = make_offer("H100-SXM5", "0.5", sku="few")
+    Offer.objects.filter(pk=offer.pk).update(availability="low", availability_on=at.date())
+    CatalogVersion.bump(at)
+    found = services.compare(ServingWorkload(), at=at)
+    first = found.candidates[0]
+    assert (first.offer.sku, first.offer.stock, first.offer.stock_on) == ("few", "low", at.date())
+    assert candidate_view(kinds.of("llm_serving"), first, (), language="en").stock == "few left"
+    assert found.candidates[1].offer.stock is None
+    cells = {column.key: cell(column, first).text for column in kinds.of("llm_serving").columns}
+    assert (cells["stock"], cells["stock_on"]) == ("few left", at.date().isoformat())
+    CatalogVersion.bump(at + timedelta(days=2))
+    past = market.current(at)
+    row = past.position(offer.pk)
+    assert row is not None
+    assert past.facts(row, at.date()).stock is None
 
 
 @pytest.mark.django_db
