@@ -222,6 +222,12 @@ MEMORY_PARTS: dict[str, Text] = {
 }
 """Parts of a device's memory by the names that kinds of workload give them."""
 
+STOCKS: dict[str, Text] = {
+    "available": _("available"),
+    "low": _("few left"),
+    "none": _("none at the moment"),
+}
+
 _TABLES: dict[str, Mapping[str, Text]] = {
     "verdict": VERDICTS,
     "limit": LIMITS,
@@ -229,13 +235,13 @@ _TABLES: dict[str, Mapping[str, Text]] = {
     "link": LINKS,
     "price_unit": PRICE_UNITS,
     "missing": MISSING,
+    "stock": STOCKS,
     "misses": TARGETS,
     "warnings": WARNINGS,
     "line": LINES,
     "figure": FIGURES,
 }
 
-    "stock": STOCKS,
 
 def word(table: str, code: Any) -> str:
     """A code of a column or field in words; several codes joined by commas are worded one by one."""
