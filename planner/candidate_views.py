@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from planner import assumption_words, cautions, wording
 from planner.columns import Column
-from planner.derivation_view import DerivationView, GroupView, grouped
+from planner.derivation_view import DerivationView, GroupView, grouped, set_by_hand
 from planner.figures import (
     Cell,
     Figure,
@@ -172,9 +173,14 @@ class CandidateView:
     def missing(self) -> str:
         return wording.word("missing", ", ".join(self.it.monthly.missing)) if self.it.monthly.missing else ""
 
-    @property
+    @cached_property
     def derivation_groups(self) -> tuple[GroupView, ...]:
         return grouped(self.it.derivations, self.kind.settable)
+
+    @cached_property
+    def rests_on_hand(self) -> frozenset[str]:
+        """Figures in whose derivation, or in one that it leads to, an assumption is set by hand."""
+        return set_by_hand(self.derivations)
 
     @property
     def derivations(self) -> tuple[DerivationView, ...]:
@@ -189,16 +195,16 @@ class CandidateView:
         return wording.word("link", self.it.offer.link or "unknown")
 
     @property
+    def stock(self) -> str:
+        """Stock as last seen; empty where its source says nothing of it."""
+        return wording.word("stock", self.it.offer.stock) if self.it.offer.stock else ""
+
+    @property
     def price(self) -> str:
         offer = self.it.offer
         text = assumption_words.price(
             f"{unit_price(offer.price_amount)} {offer.price_currency}", offer.price_unit
         )
-    @property
-    def stock(self) -> str:
-        """Stock as last seen; empty where its source says nothing of it."""
-        return wording.word("stock", self.it.offer.stock) if self.it.offer.stock else ""
-
         if offer.upfront is None or offer.recurring is None:
             return text
         return assumption_words.paid_upfront(

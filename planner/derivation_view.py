@@ -70,6 +70,16 @@ def grouped(made: Mapping[str, Derivation], settable: Collection[str] = ()) -> t
     )
 
 
+def set_by_hand(views: Collection[DerivationView]) -> frozenset[str]:
+    """Those that rest on an assumption set by hand, in their own formula or in that of one of their numbers."""
+    found = {view.key for view in views if any(term.is_set for term in view.terms)}
+    while True:
+        more = {view.key for view in views if any(term.opens in found for term in view.terms)} - found
+        if not found or not more:
+            return frozenset(found)
+        found |= more
+
+
 def derivation(
     key: str, made: Derivation, settable: Collection[str] = (), others: Collection[str] = ()
 ) -> DerivationView:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -91,6 +93,13 @@ AT_TYPICAL: dict[str, Text] = {
     "tpot_s": gettext_lazy("TPOT, typical load"),
 }
 
+OF_A_TERM: dict[str, Text] = {
+    "total": gettext_lazy("One run on term of sale %(number)s"),
+    "hours": gettext_lazy("Hours paid on term of sale %(number)s"),
+    "days": gettext_lazy("Days from which term of sale %(number)s pays"),
+}
+"""In the order of the table."""
+
 GROUPS: tuple[tuple[str, Text], ...] = (
     ("memory", gettext_lazy("Memory")),
     ("speed", gettext_lazy("Speed")),
@@ -118,6 +127,9 @@ def figure(key: str) -> str:
         if plain in AT_TYPICAL:
             return str(AT_TYPICAL[plain])
         return _("%(figure)s, typical load") % {"figure": figure(plain)}
+    term = re.fullmatch(r"term_([0-9]+)_(total|hours|days)", key)
+    if term:
+        return str(OF_A_TERM[term[2]]) % {"number": term[1]}
     return str(FIGURES[key]) if key in FIGURES else wording.figure(key)
 
 
@@ -129,7 +141,7 @@ def group(key: str) -> str:
     """Under which heading a derivation stands."""
     if key.startswith(TYPICAL):
         return "typical"
-    if key.endswith("_line") or key in _MONEY:
+    if key.endswith("_line") or key in _MONEY or key.startswith("term_"):
         return "money"
     if key.startswith(_HOST):
         return "host"

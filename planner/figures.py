@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 
@@ -58,6 +58,14 @@ def seconds(value: float) -> tuple[str, str]:
     return (significant(value * 1000), "ms") if value < 1 else (significant(value), "s")
 
 
+class There(NamedTuple):
+    """The page of another offer, with one thing of the question changed where ``change`` names it."""
+
+    offer_id: int
+    change: str | None = None
+    value: float | str | None = None
+
+
 @dataclass(frozen=True)
 class Figure:
     """One predicted figure: large, its unit, its range."""
@@ -69,6 +77,8 @@ class Figure:
     """Name of the derivation that it opens."""
     is_given: bool = False
     """A fact of the offer or the user's own number: there is nothing to derive."""
+    there: There | None = None
+    """It is a figure of another offer: its derivation stands on that offer's page."""
 
 
 def given(text: str, unit: str = "") -> Figure:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from planner.figures import There
 from planner.forms import WorkbenchForm
 from planner.kinds.frame import Kind
 from planner.remedies import RemedyView
@@ -26,7 +27,7 @@ def linked(views: tuple[RemedyView, ...], form: WorkbenchForm) -> tuple[RemedyVi
     """The same with the address of the screen that asks so."""
     found = []
     for view in views:
-        changes: dict[str, Any] = _asked_so(
+        changes: dict[str, Any] = asked_so(
             form.kind, view.it, {key: text for _name, key, _default, text in form.state}
         )
         query = form.query_string(page=None, sort=None, **changes) if changes else ""
@@ -34,9 +35,9 @@ def linked(views: tuple[RemedyView, ...], form: WorkbenchForm) -> tuple[RemedyVi
     return tuple(found)
 
 
-def _asked_so(kind: Kind, remedy: Remedy, texts: Mapping[str, str]) -> dict[str, str | None]:
+def asked_so(kind: Kind, remedy: Remedy | There, texts: Mapping[str, str]) -> dict[str, str | None]:
     """Texts of the form by key that make this change; none where the form has no field for it."""
-    change, value = remedy.change, remedy.value
+    change, value = remedy.change or "", remedy.value
     path = PATHS.get(change)
     for name, field in kind.fields.items():
         if field.path != path and field.path not in ((change,), ("filters", change)):

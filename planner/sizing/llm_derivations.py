@@ -15,6 +15,10 @@ from planner.sizing.workload import BatchWorkload
 
 TYPICAL = "typical_"
 """Before the names of figures at typical load; without it they are those at peak."""
+AT_BOTH_LOADS = frozenset(
+    {"ttft_s", "tpot_s", "output_tokens_per_s", "user_tokens_per_s", "requests_at_once"}
+)
+"""Figures that are shown for either load."""
 USED = {"bandwidth": "memory_s", "compute": "compute_s", "link": "link_s", "launching": "overhead_s"}
 """Of a decode step, by what it is spent on."""
 
@@ -44,7 +48,12 @@ def derive(
         apart = speed_derivations.derive(
             point, placement.typical, placement.replicas, setting.constants, placement.machine.device
         )
-        found |= {f"{TYPICAL}{name}": made for name, made in apart.items()}
+        # What leads to them and is the same at both loads stands once.
+        found |= {
+            f"{TYPICAL}{name}": made
+            for name, made in apart.items()
+            if name in AT_BOTH_LOADS or made != found.get(name)
+        }
     found |= _used(candidate, found)
     found |= _job(setting, placement, candidate)
     whole = weights.derive(setting.arch, setting.workload.weights_format, Layout())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from django import template
+from django.urls import reverse
 
-from planner import assumption_words
-from planner.figures import exact
+from planner import assumption_words, remedy_links
+from planner.figures import There, exact
 from planner.forms import WorkbenchForm
 
 register = template.Library()
@@ -45,6 +47,15 @@ def set_by_hand(form: WorkbenchForm) -> list[ByHand]:
         )
         for name, value in assumed.items()
     ]
+
+
+@register.simple_tag
+def page_there(there: There, form: WorkbenchForm) -> str:
+    """The page of another offer, for the question with what is changed there."""
+    texts = {key: text for _name, key, _default, text in form.state}
+    changes: dict[str, Any] = remedy_links.asked_so(form.kind, there, texts) if there.change else {}
+    query = form.query_string(page=None, sort=None, tray=None, explore=None, columns=None, **changes)
+    return f"{reverse('planner:candidate', args=[there.offer_id])}?{query}"
 
 
 @register.filter

@@ -12,7 +12,9 @@ from tests.sizing.formulas import evaluate
 NUMBER = re.compile(r"-?[\d,]+(?:\.\d+)?(?:e[+-]?\d+)?")
 SIGNS = (("×", "*"), ("÷", "/"), ("^", "**"), ("−", "-"))
 SHOWN = re.compile(r'<td class="num">.*?</td>|<dd>.*?</dd>|<ul class="key">.*?</ul>', re.DOTALL)
-OPENED = re.compile(r'<a class="why-figure" href="[^"#]*#(d-[a-z_]+)"')
+OPENED = re.compile(r'<a class="why-figure" href="[^"#]*#(d-[a-z0-9_]+)"')
+ELSEWHERE = re.compile(r'<a class="why-figure" href="/workbench/candidate/-?[0-9]+/\?[^"#]*"')
+"""A figure of another offer, on whose own page it opens."""
 PRINTED_DIGITS = 3e-5
 """Printed terms have six digits: their own rounding may move the last of six digits of the figure."""
 
@@ -56,7 +58,7 @@ def item_unit(item: DerivationView) -> str:
 
 def unexplained(page: str) -> list[str]:
     """Figures of a candidate's page that open nothing and are not marked as read or entered."""
-    known = set(re.findall(r'id="(d-[a-z_]+)"', page))
+    known = set(re.findall(r'id="(d-[a-z0-9_]+)"', page))
     inside = page[page.index('<div class="candidate">') :]
     inside = (
         inside[: inside.find('<div class="derivations">')]
@@ -70,7 +72,7 @@ def unexplained(page: str) -> list[str]:
             if not re.search(r"\d", text):
                 continue
             opened = OPENED.findall(part)
-            is_explained = bool(opened) and all(name in known for name in opened)
+            is_explained = bool(opened or ELSEWHERE.search(part)) and all(name in known for name in opened)
             if not is_explained and 'class="given"' not in part:
                 found.append(text)
     return found

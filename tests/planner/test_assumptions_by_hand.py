@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from html import unescape
@@ -147,3 +148,14 @@ def test_each_constant_of_a_formula_has_its_field(client: Client, now: datetime)
         page = client.get(f"/workbench/candidate/{offer}/?{query}").content.decode()
         for name in names:
             assert f'name="assume-{name}"' in page, name
+
+
+def test_figures_that_rest_on_what_is_set_by_hand_are_marked(client: Client, now: datetime) -> None:
+    query = "kind=lora&assume=linear_fraction:0.5"
+    offer = first(query, now).offer.offer_id
+    marked = re.compile(r'#d-([a-z_]+)"[^>]*>[^<]*</a><span class="by-hand-mark"')
+    found = set(marked.findall(client.get(f"/workbench/candidate/{offer}/?{query}").content.decode()))
+    assert {"train_step_s", "run_hours", "mfu", "tokens_per_s"} <= found
+    assert not {"needed_bytes", "checkpoint_bytes", "data_parallel"} & found
+    plain = client.get(f"/workbench/candidate/{offer}/?kind=lora").content.decode()
+    assert "by-hand-mark" not in plain

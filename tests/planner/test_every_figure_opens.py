@@ -27,6 +27,7 @@ QUESTIONS = (
     "runtime=sglang&users_peak=200",
     "runtime=llama_cpp&weights=gguf_q4_k_m&users=1&users_peak=2",
     "draft=4&users=2&users_peak=4",
+    "users=3&users_peak=3",
     "kind=llm_batch",
     f"kind=llm_batch&{SEVENTY}&weights=fp8&requests=1000000",
     "kind=lora",

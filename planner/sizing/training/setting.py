@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from planner.sizing import bill, host
+from planner.sizing import bill, host, term_derivations
 from planner.sizing.architecture import Architecture
 from planner.sizing.bill import Needs, Run
 from planner.sizing.devices import Machine
@@ -86,6 +86,9 @@ class TrainingSetting(Setting[TrainingPlacement]):
     def runs_by_machine(self) -> bool:
         return True
 
+    def host_ram_bytes(self, placed: TrainingPlacement) -> int:
+        return round(placed.facts["host_ram_bytes"])
+
     def needs(self) -> Needs:
         return Needs(self.question.storage_gb, self.workload.egress_gb_per_month)
 
@@ -146,6 +149,7 @@ class TrainingSetting(Setting[TrainingPlacement]):
     def derive(self, placed: TrainingPlacement, candidate: Candidate) -> dict[str, Derivation]:
         months = ceil(placed.run_hours.value / HOURS_PER_MONTH)
         found = derivations.derive(self.question, placed)
+        found |= term_derivations.derive(self, candidate, float(self.run_hours(placed)))
         return found | derivations.run_cost(candidate, self.run(placed).starts, months)
 
     def assumptions(self, first: TrainingPlacement | None) -> list[Assumption]:
