@@ -28,6 +28,7 @@ from catalog.models import (
     Region,
 )
 from catalog.runs import is_alive
+from catalog.schedule import NIGHT_HOUR_UTC, Nightly
 from catalog.services import is_set_up
 from catalog.sheets import Fact, number, scaled
 from catalog.sources import Source
@@ -348,6 +349,23 @@ def _meant(row: Mapping[str, Any], column: str) -> str:
         return ""
     answer = identify(row[column], row["provider_id"])
     return answer.canonical or ", ".join(answer.candidates)
+
+
+def standing(
+    rows: Sequence[Mapping[str, Any]], shipped: Sequence[Mapping[str, Any]], schedule: Nightly
+) -> dict[str, Any]:
+    """What is so of the whole: which prices are in force, and whether anything will read newer ones."""
+    good = [row["good"]["run"].finished_at for row in rows if row["good"]]
+    return {
+        "newest_shipped": max((row["newest"] for row in shipped), default=None),
+        "newest_run": max(filter(None, good), default=None),
+        "good_count": len(good),
+        "source_count": len(rows),
+        "ready_count": sum(row["set_up"] for row in rows),
+        "on_count": sum(row["source"].name in schedule.on for row in rows),
+        "ran_at": schedule.ran_at,
+        "hour": NIGHT_HOUR_UTC,
+    }
 
 
 def shipped_sources() -> list[dict[str, Any]]:

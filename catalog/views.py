@@ -21,6 +21,7 @@ from catalog import history, presenters, price_charts, services, sheets
 from catalog.facts import accelerators as accelerator_facts
 from catalog.forms import AcceleratorFilterForm, FilterForm, OfferFilterForm
 from catalog.models import KeptBack, MachineType, Offer, Provider, Refresh
+from catalog.schedule import nightly
 from catalog.sources import SOURCES
 from catalog.sources.quotes import SourceFailure
 from catalog.tasks import refresh_source
@@ -143,8 +144,8 @@ def offer(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def sources(request: HttpRequest) -> HttpResponse:
     at = timezone.now()
-    context = {"rows": presenters.source_rows(list(SOURCES.values()), at)}
-    context["shipped"] = presenters.shipped_sources()
+    rows, shipped = presenters.source_rows(list(SOURCES.values()), at), presenters.shipped_sources()
+    context = {"rows": rows, "shipped": shipped, "standing": presenters.standing(rows, shipped, nightly())}
     return render(request, "catalog/sources.html", context)
 
 

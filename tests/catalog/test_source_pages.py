@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils import timezone
+from django_celery_beat.models import PeriodicTask
 
 from accounts.models import User
 from catalog import services
 from catalog.models import Offer, Refresh, RefreshDecision, RefreshStatus
+from catalog.recording import Observation, record
+from catalog.schedule import ensure_schedule
+from catalog.sources import SOURCES
 from catalog.tasks import refresh_source
 from tests.catalog.conftest import Run
 from tests.catalog.stand_in import NC_A100, StandIn, item, many
@@ -130,3 +134,40 @@ def test_a_new_size_and_an_unknown_card_land_on_the_review_list_of_staff(
     assert b"Z999 <b>" not in page.content
     assert user_client.get("/catalog/review/").status_code == 403
     assert Client().get("/catalog/review/").status_code == 302
+
+
+def told(client: Client) -> str:
+    page = client.get("/catalog/sources/").content.decode()
+    return " ".join(page.split("<h1>")[1].split('<section class="section">')[0].split())
+
+
+@pytest.mark.django_db
+def test_the_page_says_which_prices_are_in_force_and_whether_a_schedule_reads_newer_ones(
+    client: Client, staff_client: Client, run: Run
+) -> None:
+    assert "There are no prices yet." in told(client)
+    assert "The nightly schedule is switched off." in told(client)
+    assert "under “Periodic tasks”" in told(client)
+    assert "/admin/django_celery_beat/periodictask/" in told(staff_client)
+    record(
+        [Observation(
+            provider="azure", sku="x", amount=Decimal(1), currency="USD", observed_on=date(2026, 10, 7), source="page",
+            gpu_count=0, not_comparable="no_accelerator",
+        )],
+        AT,
+    )  # fmt: skip
+    ensure_schedule()
+    text = told(client)
+    assert "all prices are those shipped with the product, the newest of 2026-10-07" in text
+    assert f"A schedule reads {len(SOURCES)} sources every night from 3:00 UTC" in text
+    assert "It has not started one yet." in text
+    assert "are fetched every night" not in text
+    run(StandIn(many(20)))
+    PeriodicTask.objects.filter(name="refresh prices: azure").update(last_run_at=AT)
+    PeriodicTask.objects.filter(name="refresh prices: oci").update(enabled=False)
+    text = told(client)
+    assert f"1 of {len(SOURCES)} sources has been read, last at 2026-11-30" in text
+    assert f"A schedule reads {len(SOURCES) - 1} sources" in text
+    assert "It last started one at 2026-11-30" in text
+    PeriodicTask.objects.update(enabled=False)
+    assert "The nightly schedule is switched off." in told(client)
