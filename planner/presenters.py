@@ -182,6 +182,11 @@ def _headline(comparison: Comparison, best: Candidate | None) -> tuple[str, str]
         "name": best.offer.accelerator,
         "replicas": best.replicas,
     }
+    if best.class_ == 3 and "host_ram_short" in best.warnings and _has_headroom(best):
+        return "tight", _(
+            "It fits on the GPUs, but every host is short of memory to load it; first comes %(gpus)d × %(name)s per "
+            "replica"
+        ) % words
     if best.class_ == 3:
         return "tight", _(
             "It fits only without the headroom asked for, on %(gpus)d × %(name)s per replica"
@@ -198,6 +203,11 @@ def _headline(comparison: Comparison, best: Candidate | None) -> tuple[str, str]
         }
         return "meets", _("%(answer)s, because of %(name)s ≤ %(asked)s, which is a default") % bound
     return "meets", said
+
+
+def _has_headroom(best: Candidate) -> bool:
+    """Whether the GPUs keep the headroom free, so that only the host is short."""
+    return best.memory.needed_bytes + best.memory.headroom_bytes <= best.memory.usable_bytes
 
 
 def _misses(best: Candidate, words: dict[str, Any]) -> str:

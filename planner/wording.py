@@ -169,7 +169,7 @@ WARNINGS: dict[str, Text] = {
     "incomplete_price": _("A line of the bill has no known price: the total is at least what is shown."),
     "price_incomplete": _("A line of the bill has no known price: the total is at least what is shown."),
     "interruptible": _("Can be taken away at any time; the expected rework is in the bill."),
-    "host_ram_short": _("Machines like this usually have less host memory than loading needs."),
+    "host_ram_short": _("The host has less memory than loading needs with a reserve: it may not load."),
     "host_ram_unknown": _("The host memory of these machines is not known."),
     "host_cores_unknown": _(
         "The cores of these machines are not known, so data loading is not held against them."

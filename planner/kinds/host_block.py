@@ -134,7 +134,9 @@ def host_cautions(candidate: Candidate) -> tuple[str, ...]:
     ram = value(candidate, "host_ram_bytes")
     if ram and offer.ram_bytes and offer.ram_bytes < ram:
         found.append(
-            _("This offer has %(has)s GiB of host memory; loading and serving need %(needs)s GiB.")
+            _(
+                "This offer has %(has)s GiB of host memory; loading and running need %(needs)s GiB, a reserve included."
+            )
             % {"has": f"{offer.ram_bytes / GIB:,.0f}", "needs": gib(ram)}
         )
     if cores and offer.vcpu and offer.vcpu < cores:

@@ -181,6 +181,7 @@ def write_candidate(
     warnings += [
         code
         for code, holds in (
+            ("host_ram_short", weighed.host_short[row] and "host_ram_short" not in warnings),
             ("stale_price", facts.stale),
             ("floor_price", facts.floor),
             ("estimated_price", facts.estimated),
@@ -207,7 +208,7 @@ def write_candidate(
         gpus_per_replica=placement.layout.device_count,
         machines=placement.machines,
         idle_gpus=placement.idle_devices,
-        verdict=placement.verdict,
+        verdict="tight" if weighed.host_short[row] else placement.verdict,
         limit=placement.limit,
         misses=placement.misses
         + storage_rates.misses(setting.readings(placement), storage_rates.rate_of(market, row))

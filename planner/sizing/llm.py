@@ -91,6 +91,11 @@ class LlmSetting(Setting[Placement]):
         found = memory.split(self.arch, need, self.runtime, placed.machine.device, placed.option.layout)
         return memory.with_ranges(found, self.runtime)
 
+    def host_ram_bytes(self, placed: Placement) -> int:
+        if placed.host_ram_bytes is None:
+            placed.host_ram_bytes = host_load(self, placed).need(self.workload.assumed).ram_bytes
+        return placed.host_ram_bytes
+
     @property
     def runs_by_machine(self) -> bool:
         return isinstance(self.workload, BatchWorkload)

@@ -63,6 +63,8 @@ class Placement:
     job_hours: Estimate | None = None
     reason: Reason | None = None
     """Why so many replicas: noted by ``fewer.explain`` when a row of it is first shown."""
+    host_ram_bytes: int | None = None
+    """What the host of one machine needs: worked out when offers are first weighed with it."""
 
     @property
     def point(self) -> ServingPoint:

@@ -187,6 +187,10 @@ class Setting(ABC, Generic[P]):
         assumed = self.workload.assumed
         return bill.rework_fraction(assumed) if tier in bill.INTERRUPTIBLE_TIERS else Decimal(0)
 
+    def host_ram_bytes(self, placed: P) -> int | None:
+        """Host memory of one machine that the work needs with a reserve; None where the kind does not say."""
+        return None
+
     def needs(self) -> Needs:
         """What is kept and sent in a month."""
         return Needs(self.workload.storage_gb, self.workload.egress_gb_per_month)

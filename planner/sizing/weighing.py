@@ -61,6 +61,8 @@ class Weighed:
     total_minor: Integers
     complete: Flags
     class_: Integers
+    host_short: Flags
+    """Offers whose host is known to have less memory than the work needs: it may not load."""
     needs: Needs
     currency: str
     splits: dict[int, MemorySplit | MemoryParts] = field(default_factory=dict)
@@ -142,6 +144,8 @@ def weigh(setting: Setting[Any], placements: Placements) -> Weighed:
     )
     if slow is not None:
         class_ = np.where((class_ == MEETS_TARGETS) & slow, MISSES_TARGETS, class_)
+    host_short = _host_short(setting, market, placements)
+    class_ = np.where(host_short & (class_ > 0), TIGHT, class_)
     if workload.budget_per_month is not None:
         beyond = total > _minor(workload.budget_per_month, currency)
         class_ = np.where((class_ == MEETS_TARGETS) & beyond, MISSES_TARGETS, class_)
@@ -156,6 +160,7 @@ def weigh(setting: Setting[Any], placements: Placements) -> Weighed:
         total_minor=total,
         complete=complete,
         class_=class_,
+        host_short=host_short,
         needs=needs,
         currency=currency,
     )
@@ -166,6 +171,13 @@ def host_bytes(outcome: Placed | Refusal) -> int:
     if isinstance(outcome, Refusal) or not isinstance(outcome.planned, MemorySplit):
         return 0
     return outcome.planned.host_bytes * ceil(outcome.replicas / max(1, outcome.machines))
+
+
+def _host_short(setting: Setting[Any], market: Market, placements: Placements) -> Flags:
+    needed = np.array(
+        [0 if isinstance(o, Refusal) else setting.host_ram_bytes(o) or 0 for o in placements], dtype=np.int64
+    )
+    return (market.ram_bytes > 0) & (market.ram_bytes < _of(needed, market.machine_index))
 
 
 def _of(values: NDArray[Scalar], index: Integers) -> NDArray[Scalar]:

@@ -32,8 +32,8 @@ def form_of(query: str) -> WorkbenchForm:
 
 def make_training_catalog(at: datetime) -> None:
     make_small_catalog(at)
-    make_offer("H100-SXM5", "19.92", provider="large", count=8, region="", at=at)
-    make_offer("H200-SXM", "28.00", provider="large", count=8, region="", at=at)
+    make_offer("H100-SXM5", "19.92", provider="large", count=8, region="", ram_gib=2048, at=at)
+    make_offer("H200-SXM", "28.00", provider="large", count=8, region="", ram_gib=2048, at=at)
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
