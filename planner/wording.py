@@ -179,6 +179,13 @@ WARNINGS: dict[str, Text] = {
         "More cores do not help either: the part of loading that is not parallel is too slow."
     ),
     "fabric_assumed": _("The network between the machines is assumed, not read from the offer."),
+    "zero3_over_pcie": _(
+        "ZeRO-3 gathers every layer over PCIe, in every pass: GPUs with links between them, ZeRO-2 or adapters would "
+        "be faster."
+    ),
+    "qlora_not_needed": _(
+        "The frozen weights would fit in 16 bits here: LoRA is faster than QLoRA, which widens them in every pass."
+    ),
     "fabric_short": _("The network between the machines carries less than the run sends."),
     "no_flash_attention": _("Flash attention does not run on this GPU; attention scores are written out."),
     "no_checkpoints": _("No checkpoints are planned: a failure loses the run."),

@@ -10,7 +10,7 @@ from planner.sizing.devices import Machine
 from planner.sizing.host import DataPath, HostNeed
 from planner.sizing.quantities import GB, Estimate
 from planner.sizing.results import Limit, Miss, Verdict
-from planner.sizing.training import checkpoints
+from planner.sizing.training import checkpoints, memory
 from planner.sizing.training.constants import classes, regime
 from planner.sizing.training.counting import parameters, widths
 from planner.sizing.training.flops import useful_flops_per_token
@@ -209,6 +209,16 @@ def _limit(choice: Choice, slowest: str | None) -> Limit:
     return max(groups, key=lambda name: groups[name])
 
 
+def _fits_unquantised(asked: Question, machine: Machine, choice: Choice) -> bool:
+    """Whether frozen weights in four bits would fit at 16, split and computed as they are."""
+    if choice.job.method != "qlora":
+        return False
+    job = choice.job.model_copy(update={"method": "lora", "frozen_format": "bf16"})
+    values = asked.constants.resolve(classes(job, machine.device))
+    needed = float(memory.peak(memory.amounts(job, "device"), values).total)
+    return needed <= machine.device.engine_total_bytes * (1 - asked.workload.headroom_fraction)
+
+
 def _warnings(
     asked: Question,
     machine: Machine,
@@ -234,6 +244,17 @@ def _warnings(
         ("waits_for_data", waiting > 1),
         ("more_cores_do_not_help", waiting > 1 and need.cores is None),
         ("tp_over_pcie", choice.job.split.tp > 1 and machine.link in ("pcie", "unknown")),
+        (
+            "zero3_over_pcie",
+            choice.job.split.zero_stage == 3
+            and choice.job.split.gpu_count > 1
+            and machine.link in ("pcie", "unknown"),
+        ),
+        ("qlora_not_needed", _fits_unquantised(asked, machine, choice)),
+        (
+            "context_beyond_model",
+            asked.arch.max_position is not None and choice.job.sequence > asked.arch.max_position,
+        ),
         ("link_unknown", machine.link == "unknown" and machine.device_count > 1),
         ("fabric_assumed", choice.machines > 1),
         (
