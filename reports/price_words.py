@@ -39,7 +39,9 @@ def amount(value: Decimal | None, watched: WatchedPrice) -> str:
 
 
 def percent(value: Decimal | None) -> str:
-    return "" if value is None else f"{value:+,.1f} %".replace("-", "\u2212")
+    if value is None:
+        return ""
+    return f"{value:+,.1f} %".replace("-", "\u2212") if value else "0.0 %"
 
 
 def move_view(move: PriceMove) -> MoveView:

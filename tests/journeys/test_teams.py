@@ -88,7 +88,9 @@ def test_a_team_invites_uploads_a_quote_and_shares_a_plan_with_a_password(
         expect(guest.locator("main")).to_contain_text("さくら")
         plan = guest.url
 
-        guest.get_by_role("link", name="Checklist").click()
+        guest.locator(".menu > summary").click()
+        barriers += look_for_barriers(guest)
+        guest.get_by_role("link", name="Operations checklist").click()
         guest.get_by_label("Availability asked for, %").fill("99.99")
         guest.get_by_label("Availability of one machine, %").fill("99")
         barriers += look_for_barriers(guest)
@@ -104,10 +106,17 @@ def test_a_team_invites_uploads_a_quote_and_shares_a_plan_with_a_password(
         guest.goto(f"{plan}compare/")
         barriers += look_for_barriers(guest)
 
+        guest.goto(f"{plan}prices/")
+        barriers += look_for_barriers(guest)
+        guest.get_by_role("button", name="No more mails to me").click()
+        expect(guest.locator("main")).to_contain_text("You are not mailed about this plan.")
+
         guest.goto(f"{plan}links/")
         guest.get_by_label("Password, if one should be asked for").fill("open sesame")
         guest.get_by_role("button", name=re.compile("Make a link")).click()
         link = guest.get_by_label("Address of the link").input_value()
+        guest.get_by_role("button", name="Copy").click()
+        expect(guest.get_by_role("button", name="Copied")).to_be_visible()
     finally:
         fresh.close()
 

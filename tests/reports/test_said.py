@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import openpyxl
+import pdfua
 import pytest
 from django.core.management import call_command
 from pypdf import PdfReader
@@ -192,3 +193,11 @@ def test_without_a_setting_the_address_is_where_the_server_was_last_started(
     assert addresses.public_address("/x/") == "http://localhost:8000/x/"
     (tmp_path / "address").write_text("http://localhost:9123\n", encoding="ascii")
     assert addresses.public_address("/x/") == "http://localhost:9123/x/"
+
+
+def test_the_paper_with_decisions_and_comments_is_accessible_too(
+    discussed: Plan, crew: Crew, tmp_path: Path
+) -> None:
+    file = tmp_path / "plan.pdf"
+    file.write_bytes(get(crew, "owner", f"/plans/{discussed.slug}/export.pdf?notes=all"))
+    assert [f"{each.rule_id}: {each.message}" for each in pdfua.validate(str(file)).findings] == []
