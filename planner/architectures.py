@@ -13,7 +13,7 @@ from typing import Any
 from django.conf import settings
 from pydantic import ConfigDict
 
-from planner import hub
+from planner import hub, model_names
 from planner.model_facts import as_published
 from planner.model_names import Spellings
 from planner.models import HubConfig
@@ -29,6 +29,8 @@ CAME_FROM = "_came_from"
 """A key of configurations that were not given as a ``config.json``: ``gguf`` or ``numbers``."""
 ORIGINS = {"gguf": "GGUF", "numbers": "numbers"}
 SOURCES = {"gguf": "header of a GGUF file", "numbers": "numbers typed by hand"}
+TUNED = frozenset({"instruct", "chat", "it"})
+"""Words by which the model that answers requests is told from the one it was made of."""
 SEED = Path(__file__).with_name("seeds") / "architectures.json"
 
 
@@ -97,6 +99,23 @@ def find(name: str) -> Entry | None:
     if entry is None and (found := looser.find(key)) is not None:
         entry = by_name.get(found)
     return entry
+
+
+def only_near(name: str) -> Entry | None:
+    """The one shipped model whose name is this and a word for its tuning (``Instruct``), where there is one alone.
+
+    A name with an organisation means that organisation's model, and a name without a number means a family.
+    """
+    asked = model_names.words(name)
+    if "/" in name or not any(word[0].isdigit() for word in asked):
+        return None
+    found = [
+        entry
+        for entry in entries()
+        if (tail := model_names.words(entry.id.rpartition("/")[2]))[: len(asked)] == asked
+        and set(tail[len(asked) :]) <= TUNED
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def resolve(model: ModelReference) -> Architecture:

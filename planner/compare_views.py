@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -15,15 +15,17 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from accounts.access import team_id
-from planner import rejections, services, side_by_side
+from planner import columns, csv_cells, rejections, services, side_by_side
+from planner.asked import asked
 from planner.candidate_views import CandidateView, candidate_view
 from planner.explore.alone import Alone
+from planner.figures import cell
 from planner.forms import WorkbenchForm
 from planner.kinds.frame import Variant
 from planner.sizing.architecture import ModelError
 from planner.sizing.results import Candidate, Rejection
 from planner.sizing.runtime import UnknownRuntime
-from planner.sizing.workload import CommonWorkload
+from planner.sizing.workload import CommonWorkload, Filters, Tier
 from planner.tray import chosen
 
 VARIANTS_SHOWN = 4
@@ -42,6 +44,7 @@ def side_by_side_page(request: HttpRequest) -> HttpResponse:
     kind, workload, team = form.kind, form.workload(), team_id(request)
     views: list[CandidateView] = []
     refused: list[dict[str, Any]] = []
+    notes: dict[int, dict[str, Any]] = {}
     for offer_id in chosen(form):
         try:
             found = services.candidate(workload, at=at, offer_id=offer_id, team_id=team)
@@ -49,6 +52,11 @@ def side_by_side_page(request: HttpRequest) -> HttpResponse:
             continue  # An offer that is gone: the others are still compared.
         except (ModelError, UnknownRuntime):
             return HttpResponseRedirect(back)
+        if isinstance(found, Rejection):
+            outside = _beyond_filters(workload, offer_id, at, team)
+            if outside is not None:
+                notes[offer_id] = rejections.rejected(found, language)
+                found = outside
         if isinstance(found, Candidate):
             views.append(
                 candidate_view(kind, found, (), language=language, workload=workload.model_dump(mode="json"))
@@ -59,12 +67,22 @@ def side_by_side_page(request: HttpRequest) -> HttpResponse:
         "back": back,
         "query": form.query_string(tray=None, explore=None),
         "views": views,
+        "heads": [(view, notes.get(view.it.offer.offer_id)) for view in views],
         "rows": side_by_side.rows(kind, [view.it for view in views]),
         "why": side_by_side.why_dearer(kind, views),
         "refused": refused,
         "currency": workload.currency,
+        "asked": asked(form),
     }
     return render(request, "planner/side_by_side.html", context)
+
+
+def _beyond_filters(
+    workload: CommonWorkload, offer_id: int, at: datetime, team: int | None
+) -> Candidate | None:
+    """What was put aside stays there when a filter leaves it out; None where it cannot run the workload at all."""
+    every = Filters(tiers=get_args(Tier), estimated_prices=True)
+    return Alone.on(workload.model_copy(update={"filters": every}), offer_id, at, team).candidate()
 
 
 @dataclass(frozen=True)
@@ -82,38 +100,92 @@ class Column:
     total: int
 
 
+@dataclass(frozen=True)
+class _Compared:
+    """A workload and its variants as they were asked for."""
+
+    form: WorkbenchForm
+    picked: list[Variant]
+    columns: list[Column]
+    is_same: bool
+
+
 @require_safe
 def variants(request: HttpRequest) -> HttpResponse:
     """The workload as it was asked beside its variants, each sized again."""
     at = timezone.now()
     form = WorkbenchForm.from_query(request.GET, at=at)
     back = f"{reverse('planner:workbench')}?{form.query_string()}"
-    if not form.is_valid() or not form.kind.variants:
-        return HttpResponseRedirect(back)
-    wanted = [name for name in request.GET.get("variants", "").split(",") if name]
-    known = {variant.key: variant for variant in form.kind.variants}
-    picked = [known[name] for name in wanted if name in known] or _applicable(form)[:VARIANTS_SHOWN]
-    try:
-        columns = _columns(form, picked[:VARIANTS_MAXIMUM], at, team_id(request))
-    except (ModelError, UnknownRuntime, LookupError):
+    found = _compared(form, request, at)
+    if found is None:
         return HttpResponseRedirect(back)  # The workbench says why, and what would help.
-    keys = {variant.key for variant in picked}
-    base = form.query_string(explore=None)
+    base, keys = form.query_string(explore=None), {variant.key for variant in found.picked}
+    shown = ",".join(variant.key for variant in found.picked)
     context = {
         "back": back,
-        "columns": columns,
+        "asked": asked(form),
+        "columns": found.columns,
         "measures": form.kind.measures,
         "costs": form.kind.costs,
+        "is_same": found.is_same,
+        "same_query": _query(base, shown, is_same=not found.is_same),
+        "csv_query": _query(base, shown, is_same=found.is_same),
         "choices": [
             {
                 "title": variant.title,
                 "is_on": variant.key in keys,
-                "query": f"{base}{'&' if base else ''}variants={_toggled(variant.key, picked)}",
+                "query": _query(base, _toggled(variant.key, found.picked), is_same=found.is_same),
             }
             for variant in _applicable(form)
         ],
     }
     return render(request, "planner/variants.html", context)
+
+
+@require_safe
+def variants_csv(request: HttpRequest) -> HttpResponse:
+    """The same as a file: a row for each column of the page and machine."""
+    at = timezone.now()
+    form = WorkbenchForm.from_query(request.GET, at=at)
+    found = _compared(form, request, at)
+    if found is None:
+        raise Http404
+    shown = form.kind.chosen()
+    heads = [_("Variant"), _("Machine"), *(_head(each, form) for each in shown)]
+    rows = []
+    for column in found.columns:
+        for which, view in ((_("first as asked"), column.here), (_("first then"), column.then)):
+            figures = [made.text for made in (cell(each, view.it) for each in shown)] if view else []
+            rows.append([column.title, which, *(figures or [column.why_not or _("nothing fits")])])
+    body = csv_cells.table(heads, [[*row, *[None] * (len(heads) - len(row))] for row in rows])
+    response = HttpResponse(body, content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="mitsumori-variants.csv"'
+    return response
+
+
+def _head(column: columns.Column, form: WorkbenchForm) -> str:
+    unit = form.workload().currency if column.kind == "money" else column.unit
+    return f"{column.title} ({unit})" if unit else str(column.title)
+
+
+def _query(base: str, shown: str, *, is_same: bool) -> str:
+    parts = [base, f"variants={shown}" if shown else "", "same=1" if is_same else ""]
+    return "&".join(part for part in parts if part)
+
+
+def _compared(form: WorkbenchForm, request: HttpRequest, at: datetime) -> _Compared | None:
+    """The columns of what was asked; None where the workload is refused, has no variants, or fits nowhere."""
+    if not form.is_valid() or not form.kind.variants:
+        return None
+    wanted = [name for name in request.GET.get("variants", "").split(",") if name]
+    known = {variant.key: variant for variant in form.kind.variants}
+    picked = [known[name] for name in wanted if name in known] or _applicable(form)[:VARIANTS_SHOWN]
+    is_same = request.GET.get("same") == "1"
+    try:
+        made = _columns(form, picked[:VARIANTS_MAXIMUM], at, team_id(request), is_same=is_same)
+    except (ModelError, UnknownRuntime, LookupError):
+        return None
+    return _Compared(form, picked, made, is_same)
 
 
 def _toggled(key: str, picked: list[Variant]) -> str:
@@ -137,19 +209,28 @@ def _applicable(form: WorkbenchForm) -> list[Variant]:
     return [variant for variant in form.kind.variants if _varied(form, variant) is not None]
 
 
-def _columns(form: WorkbenchForm, picked: list[Variant], at: datetime, team: int | None) -> list[Column]:
-    """Raises ``LookupError`` where nothing fits as it was asked."""
+def _columns(
+    form: WorkbenchForm, picked: list[Variant], at: datetime, team: int | None, *, is_same: bool
+) -> list[Column]:
+    """Raises ``LookupError`` where nothing fits as it was asked.
+
+    With ``is_same`` every variant has at least the replicas of the workload as asked, so that one machine is
+    compared with one, not with two.
+    """
     first = services.compare(form.workload(), at=at, team_id=team, limit=1, rejected_limit=0).candidates
     if not first:
         raise LookupError
     offer_id = first[0].offer.offer_id
-    columns = [_column(form, str(_("as asked")), form.query_string(explore=None), offer_id, None, at, team)]
-    base = columns[0].here
+    made = [_column(form, str(_("as asked")), form.query_string(explore=None), offer_id, None, at, team)]
+    base = made[0].here
     for variant in picked:
         other = _varied(form, variant)
-        if other is not None:
-            columns.append(_column(other, str(variant.title), other.query_string(), offer_id, base, at, team))
-    return columns
+        if other is not None and is_same and base is not None:
+            query = other.query_string(replicas=str(max(base.it.replicas, other.workload().replicas_minimum)))
+            other = WorkbenchForm.from_query(QueryDict(query), at=form.at)
+        if other is not None and other.is_valid():
+            made.append(_column(other, str(variant.title), other.query_string(), offer_id, base, at, team))
+    return made
 
 
 def _column(

@@ -91,9 +91,9 @@ def _line(title: str | Promise, errors: Errors) -> Line:
     return Line(
         title=str(title),
         count=errors.count,
-        median=f"{errors.median:.0%}",
-        p80=f"{errors.p80:.0%}",
-        within_2x=f"{errors.within_2x:.0%}",
+        median=f"{errors.median * 100:.0f} %",
+        p80=f"{errors.p80 * 100:.0f} %",
+        within_2x=f"{errors.within_2x * 100:.0f} %",
         bias=f"{errors.bias:+.2f}".replace("-", "−"),
-        in_range=f"{errors.in_range:.0%}",
+        in_range=f"{errors.in_range * 100:.0f} %",
     )

@@ -51,7 +51,7 @@ def engine(name: str) -> str:
 
 def off(ratio: float) -> str:
     """How far a prediction lay from its measurement, for one predicted ÷ measured."""
-    percent = f"{abs(ratio - 1):.0%}"
+    percent = f"{abs(ratio - 1) * 100:.0f} %"
     if ratio >= 1:
         return _("%(percent)s too high") % {"percent": percent}
     return _("%(percent)s too low") % {"percent": percent}

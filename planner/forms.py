@@ -20,7 +20,7 @@ from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext_lazy as _
 from pydantic import ValidationError
 
-from planner import kinds, stored_format
+from planner import architectures, kinds, stored_format
 from planner.assumed_field import AssumedField
 from planner.fields import (
     UNKNOWN_NAME,
@@ -37,7 +37,7 @@ from planner.form_layout import BoundGroup, bound
 from planner.kinds.frame import Kind
 from planner.models import PastedConfig
 from planner.options import WEIGHTS, Choices, variants
-from planner.sizing.workload import CommonWorkload, ModelReference, without_nulls
+from planner.sizing.workload import TOKENS_MAXIMUM, CommonWorkload, ModelReference, without_nulls
 from planner.stored_format import AS_STORED
 
 VIEW_FIELDS: dict[str, SheetField] = {
@@ -45,6 +45,7 @@ VIEW_FIELDS: dict[str, SheetField] = {
     "page": HiddenField(max_length=6),
     "columns": NamesField(typed=True),
     "tray": HiddenField(max_length=120, pattern=r"-?[0-9]+(,-?[0-9]+)*"),
+    "each": HiddenField(max_length=1, pattern="1?"),
     "explore": HiddenField(max_length=20, pattern=r"[a-z_]*"),
 }
 """How the table is looked at; no part of the workload."""
@@ -102,6 +103,9 @@ class WorkbenchForm(forms.Form):
                 data.setlist(key, [field.default] if field.default else [])
         if "users" in fields and "users" not in given and given.get("users_peak", "").strip():
             data["users"] = _average_below(str(data["users_peak"]), str(data["users"]))
+        for typical, longest in LENGTHS:
+            if longest in fields and longest not in given and given.get(typical, "").strip():
+                data[longest] = _longest_above(str(data[typical]), str(data[longest]))
         return cls(data, kind=kind, parked=_parked(given, fields), at=at, choices=choices)
 
     def __init__(
@@ -123,6 +127,8 @@ class WorkbenchForm(forms.Form):
         self.pasted: dict[str, Any] | None = None
         self.stored: str | None = None
         """What the chosen model's checkpoint is stored in, once the form was checked and the model is known."""
+        self.read_as: tuple[str, str] | None = None
+        """The model's name as it was typed, and the one it was read as."""
         self._workload: CommonWorkload | None = None
         if choices is not None:
             self._offer(choices)
@@ -157,6 +163,7 @@ class WorkbenchForm(forms.Form):
                     "model."
                 ),
             )
+        self._take_near(cleaned)
         for small, large in self.kind.ordered:
             self._check_order(cleaned, small, large)
         if "kind" not in cleaned:
@@ -172,6 +179,18 @@ class WorkbenchForm(forms.Form):
         else:
             self._workload = None if self.errors.keys() - left_out else workload
         return cleaned
+
+    def _take_near(self, cleaned: dict[str, Any]) -> None:
+        """A name that is near to one model alone is that model; the link names it in full."""
+        name = cleaned.get("model") or ""
+        if not name or cleaned.get("config") or architectures.find(name) is not None:
+            return
+        entry = architectures.only_near(name)
+        if entry is not None:
+            self.read_as = (name, entry.id)
+            cleaned["model"] = entry.id
+            if isinstance(self.data, MultiValueDict):
+                self.data["model"] = entry.id
 
     def _left_out(self) -> set[str]:
         """Lists of names of which only some are not known: the question is clear without those."""
@@ -366,6 +385,8 @@ class WorkbenchForm(forms.Form):
 
 
 ASSUME = "assume"
+LENGTHS = (("in", "in_max"), ("out", "out_max"))
+"""Keys of a typical length and of the longest."""
 
 
 def _merge_assumed(given: QueryDict) -> None:
@@ -384,6 +405,13 @@ def _average_below(peak: str, average: str) -> str:
         return peak if 0 < float(peak) < float(average) else average
     except ValueError:
         return average  # Said at the field of the peak.
+
+
+def _longest_above(typical: str, longest: str) -> str:
+    """The longest where only a typical length was given: the usual one, and never less than the typical."""
+    if not (typical.isascii() and typical.isdigit() and len(typical) <= len(str(TOKENS_MAXIMUM))):
+        return longest  # Said at the field of the typical length.
+    return typical if int(longest) < int(typical) <= TOKENS_MAXIMUM else longest
 
 
 def _kept(digest: str) -> dict[str, Any] | None:

@@ -99,9 +99,11 @@ def compare(
     offset: int = 0,
     rejected_limit: int | None = REJECTED_SHOWN,
     sort: str | None = None,
+    first_of_each: bool = False,
 ) -> Comparison:
     """Size the workload on the market of ``at`` and rank what can run it; a team's private offers take part.
 
+    ``first_of_each`` leaves the first candidate of each accelerator.
     ``rejected_limit`` None lists as many rejected offers as any answer may (2,000).
     Raises ``UnknownModel``, ``NotSized`` and ``UnknownRuntime`` for what cannot be sized at all.
     """
@@ -114,6 +116,7 @@ def compare(
         offset=offset,
         rejected_limit=REJECTED_MAXIMUM if rejected_limit is None else min(rejected_limit, REJECTED_MAXIMUM),
         sort=sort,
+        first_of_each=first_of_each,
     )
 
 

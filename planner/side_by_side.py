@@ -21,7 +21,7 @@ NOTICEABLE = 1.05
 """Figures nearer than this are not told as a gain."""
 NOTHING = frozenset({"missing", "misses", "warnings"})
 """Columns in which an empty cell means that there is nothing to say, not that it is unknown."""
-HIDDEN = frozenset({"rank", "class", "currency", "price_currency", "price_age"})
+HIDDEN = frozenset({"rank", "class", "currency", "price_age"})
 
 
 @dataclass(frozen=True)

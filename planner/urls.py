@@ -37,6 +37,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("workbench/candidate/<offer:offer_id>/layouts/", layout_views.other_layouts, name="layouts"),
     path("workbench/compare/", compare_views.side_by_side_page, name="side_by_side"),
     path("workbench/variants/", compare_views.variants, name="variants"),
+    path("workbench/variants.csv", compare_views.variants_csv, name="variants_csv"),
     path("workbench/chart/", explore_views.chart, name="chart"),
     path("workbench/chart.csv", explore_views.chart_csv, name="chart_csv"),
     path("workbench/explore/<slug:subject>/", explore_views.explore, name="explore"),

@@ -38,14 +38,16 @@ from planner import (
     services,
     stored_format,
 )
+from planner.asked import asked, not_used
 from planner.candidate_views import candidate_view
 from planner.explore.subjects import SUBJECTS
 from planner.forms import VIEW_FIELDS, WorkbenchForm
+from planner.hosting_link import hosting_link
 from planner.options import Choices
 from planner.sizing.architecture import ModelError
 from planner.sizing.config_text import ConfigError
 from planner.sizing.offers import Market
-from planner.sizing.results import Candidate
+from planner.sizing.results import Candidate, Comparison
 from planner.sizing.runtime import UnknownRuntime
 from planner.tray import chosen
 
@@ -233,6 +235,7 @@ def _answer(form: WorkbenchForm, at: datetime, team: int | None) -> dict[str, An
             offset=(page - 1) * ROWS_PER_PAGE,
             sort=sort or None,
             rejected_limit=REJECTED_ROWS,
+            first_of_each=form.cleaned_data.get("each") == "1",
         )
     except UnknownRuntime as refused:
         form.add_error("version", refusals.unknown_version(refused.params))
@@ -262,9 +265,13 @@ def _answer(form: WorkbenchForm, at: datetime, team: int | None) -> dict[str, An
         "last": last,
         "page": page,
         "previous": form.query_string(page=str(page - 1) if page > 2 else None) if page > 1 else None,
-        "next": form.query_string(page=str(page + 1)) if last < comparison.candidates_total else None,
+        "next": form.query_string(page=str(page + 1)) if _has_more(form, last, comparison) else None,
+        "is_first_of_each": form.cleaned_data.get("each") == "1",
         "toggles": _toggles(form),
         "remedies": remedy_links.linked(view.remedies, form),
+        "asked": asked(form),
+        "not_used": not_used(form),
+        "hosting": hosting_link(view.best.it, comparison.workload, form.cleaned_data) if view.best else "",
         "families": [presenters.family(word, names) for word, names in form.families.items()],
         "chosen_keys": {column.key for column in view.columns},
         "subjects": [(key, SUBJECTS[key].title) for key in form.kind.explorations],
@@ -272,6 +279,12 @@ def _answer(form: WorkbenchForm, at: datetime, team: int | None) -> dict[str, An
         "tray": chosen(form),
         "tray_query": form.query_string(tray=None),
     }
+
+
+def _has_more(form: WorkbenchForm, last: int, comparison: Comparison) -> bool:
+    if form.cleaned_data.get("each") == "1":
+        return len(comparison.candidates) == ROWS_PER_PAGE
+    return last < comparison.candidates_total
 
 
 def _subject(form: WorkbenchForm) -> str:
@@ -286,6 +299,7 @@ def _toggles(form: WorkbenchForm) -> list[dict[str, Any]]:
         ("complete", _("complete prices only"), "1", bool(form.cleaned_data.get("complete"))),
         ("age", _("prices of the last 180 days"), FRESH_DAYS, form.data.get("age") == FRESH_DAYS),
         ("gpus", _("single-GPU machines"), "1", form.data.get("gpus") == "1"),
+        ("each", _("best of each accelerator"), "1", form.cleaned_data.get("each") == "1"),
     )
     found = []
     for name, label, value, is_on in on_off:

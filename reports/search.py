@@ -49,14 +49,44 @@ class Group:
     more: str = ""
 
 
-PAGES: tuple[tuple[str, str | Promise], ...] = (
-    ("planner:workbench", gettext_lazy("Workbench")),
-    ("planner:model", gettext_lazy("Import a model")),
-    ("catalog:accelerators", gettext_lazy("Accelerators")),
-    ("catalog:side_by_side", gettext_lazy("Accelerators side by side")),
-    ("catalog:offers", gettext_lazy("Offers")),
-    ("catalog:sources", gettext_lazy("Price sources")),
-    ("reports:plans", gettext_lazy("Plans")),
+@dataclass(frozen=True)
+class Page:
+    """A page of the product, by its title and by what people call the things on it."""
+
+    name: str
+    title: str | Promise
+    words: str = ""
+    """In both languages: who reads one often knows the other's terms."""
+
+
+PAGES: tuple[Page, ...] = (
+    Page("planner:workbench", gettext_lazy("Workbench"), "workload size sizing compare ワークロード 見積"),
+    Page("planner:model", gettext_lazy("Import a model"), "config json gguf safetensors upload own モデル"),
+    Page(
+        "planner:inverse",
+        gettext_lazy("What fits this machine"),
+        "context longest length users concurrency how many reach fit gpu 文脈 コンテキスト 最長 同時 利用者",
+    ),
+    Page(
+        "planner:hosting",
+        gettext_lazy("Ways to pay and to host"),
+        "managed per token tokens price api serverless reserved upfront buy own purchase break-even cost "
+        "マネージド トークン単価 従量 予約 購入 損益分岐",
+    ),
+    Page(
+        "planner:evidence",
+        gettext_lazy("How well the speeds hold"),
+        "accuracy error evidence measured measurements benchmark validation 精度 誤差 実測 検証",
+    ),
+    Page("catalog:accelerators", gettext_lazy("Accelerators"), "gpu card hardware カード"),
+    Page("catalog:side_by_side", gettext_lazy("Accelerators side by side"), "gpu compare 比較"),
+    Page(
+        "catalog:offers",
+        gettext_lazy("Offers"),
+        "price prices rent cloud instance machine 価格 料金 インスタンス",
+    ),
+    Page("catalog:sources", gettext_lazy("Price sources"), "prices refresh fetched age 出典 更新"),
+    Page("reports:plans", gettext_lazy("Plans"), "saved quotation pdf share 見積書 共有"),
 )
 
 
@@ -196,6 +226,9 @@ def _pages(text: str) -> Group:
 
 
 def _named_pages(text: str) -> Iterator[Hit]:
-    for name, title in PAGES:
-        if text in str(title).casefold():
-            yield Hit(reverse(name), str(title))
+    asked = text.split()
+    for page in PAGES:
+        known = page.words.split()
+        is_called_so = all(len(word) > 1 and any(each.startswith(word) for each in known) for word in asked)
+        if text in str(page.title).casefold() or is_called_so:
+            yield Hit(reverse(page.name), str(page.title))

@@ -231,6 +231,8 @@ class Kind:
     chart_title: Text
     headline: Callable[[Candidate], str]
     """One sentence that says the answer, where every target is met."""
+    instead_of: Mapping[str, str] = field(default_factory=dict)
+    """Fields that, when given, count instead of another one: the name of the one that counts, and of the other."""
     ordered: tuple[tuple[str, str], ...] = ()
     """Pairs of fields of which the first must not be above the second."""
     carrying: tuple[str, ...] = ()

@@ -30,7 +30,9 @@ PRETRAINING = Kind(
             label=gettext_lazy("Or: parameters"),
             path=("parameters_billion",),
             unit=gettext_lazy("billion"),
-            help_text=gettext_lazy("A decoder of the usual shape, instead of a model."),
+            help_text=gettext_lazy(
+                "A decoder of the usual shape. If given, it counts and the model above does not."
+            ),
         ),
         "tokens": NumberField(
             label=gettext_lazy("Tokens"),
@@ -118,6 +120,7 @@ PRETRAINING = Kind(
     measures=(training_figures.HOURS, training_figures.TOKENS),
     costs=(every_kind.MONTHLY, training_figures.RUN_COST),
     unit=gettext_lazy("run"),
+    instead_of={"parameters": "model"},
     chart_title=gettext_lazy("Cost against the hours of a run"),
     can_restart=True,
     headline=training_shared.headline,

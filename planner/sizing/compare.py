@@ -46,19 +46,30 @@ def compare(
     offset: int = 0,
     rejected_limit: int | None = 200,
     sort: str | None = None,
+    first_of_each: bool = False,
 ) -> Comparison:
     """The ranked candidates of one page, the rejected, and everything the answer rests on.
+
+    ``first_of_each`` leaves the first candidate of each accelerator, with its rank among all of them.
 
     ``placements`` is ``setting.place()``; whoever asks again with another filter, currency or order may keep them.
     """
     workload, market = setting.workload, setting.market
     weighed = weigh(setting, placements)
     rows = weighed.rows
-    order = ranking.rank(standing(setting, weighed, sort), offset, limit)
+    if first_of_each:
+        whole = ranking.rank(standing(setting, weighed, sort))
+        ranked = _first_of_each(market.accelerators, market.machine_index[rows[whole]])[
+            offset : offset + limit
+        ]
+        order = whole[ranked]
+    else:
+        order = ranking.rank(standing(setting, weighed, sort), offset, limit)
+        ranked = np.arange(offset, offset + len(order), dtype=np.int64)
     _explain(setting, weighed, rows[order])
     candidates = tuple(
-        write_candidate(setting, weighed, int(rows[index]), rank=offset + number)
-        for number, index in enumerate(order, start=1)
+        write_candidate(setting, weighed, int(rows[index]), rank=int(place) + 1)
+        for place, index in zip(ranked, order, strict=True)
     )
     counts = {str(class_): weighed.count(class_) for class_ in (1, 2, 3)}
     lowest = cheapest(setting, weighed)
@@ -82,6 +93,13 @@ def compare(
         cheapest_offer_id=lowest.offer.offer_id if lowest else None,
         cheapest=lowest,
     )
+
+
+def _first_of_each(accelerators: tuple[str, ...], machines: Integers) -> Integers:
+    """Places in the order at which an accelerator stands for the first time."""
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(accelerators))}
+    of_machine = np.array([numbers[name] for name in accelerators], dtype=np.int64)
+    return np.sort(np.unique(of_machine[machines], return_index=True)[1]).astype(np.int64)
 
 
 def one_candidate(

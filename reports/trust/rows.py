@@ -27,7 +27,7 @@ def row(path: str, allow: list[str] | str, method: str = "GET", **more: Any) -> 
 def public() -> Iterable[Row]:
     """Pages and answers for everybody."""
     for path in (
-        "/workbench/compare/", "/workbench/variants/",
+        "/workbench/compare/", "/workbench/variants/", "/workbench/variants.csv",
         "/", "/components/", "/methods/{subject}/", "/evidence/", "/workbench/", "/workbench/models/",
         "/workbench/chart/", "/workbench/chart.csv", "/workbench/explore/{exploration}/",
         "/workbench/explore/{exploration}.csv",

@@ -217,6 +217,21 @@
     }
   });
 
+  // A table that is as wide as its place needs no bar of its own, so its heads can stay in view; beneath the strip
+  // of figures while that does.
+  function fit() {
+    document.querySelectorAll("[data-fits]").forEach(function (place) {
+      place.classList.toggle("whole", place.scrollWidth <= place.clientWidth + 1);
+    });
+    const strip = document.getElementById("strip");
+    const answer = document.getElementById("answer");
+    if (strip && answer) { answer.style.setProperty("--strip", strip.offsetHeight + "px"); }
+  }
+  document.addEventListener("DOMContentLoaded", fit);
+  document.addEventListener("htmx:afterSettle", fit);
+  window.addEventListener("resize", fit);
+  if (document.fonts) { document.fonts.ready.then(fit); }
+
   function sheet() { return document.getElementById("workload"); }
   function closeSheet() {
     if (sheet()) { sheet().classList.remove("is-open"); }

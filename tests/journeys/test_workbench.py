@@ -46,7 +46,9 @@ def test_a_change_refines_the_answer_in_place(page: Page, catalog: list[Offer]) 
     assert page.evaluate("() => window.sameDocument"), "the page was never loaded again"
 
 
-def test_the_change_line_names_every_field_that_changed_and_no_other(page: Page, catalog: list[Offer]) -> None:
+def test_the_change_line_names_every_field_that_changed_and_no_other(
+    page: Page, catalog: list[Offer]
+) -> None:
     told: list[str] = []
     page.on("console", lambda message: told.append(message.text) if message.type == "error" else None)
     page.goto("/workbench/")
@@ -310,3 +312,25 @@ def test_another_kind_of_work_brings_its_own_fields_and_keeps_what_was_typed(
     expect(page.get_by_label("First token within")).to_have_value("3")
     page.go_back()
     expect(page.get_by_label("Requests in the job")).to_have_value("5000")
+
+
+@pytest.mark.parametrize("width", [1024, 1280, 1440])
+def test_no_column_is_cut_and_its_head_stays_in_view(page: Page, catalog: list[Offer], width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 700})
+    page.goto("/workbench/")
+    place = page.locator("[data-fits]")
+    expect(place).to_have_class(re.compile("whole"))
+    box, last = place.bounding_box(), page.locator("th[data-key=per_million]").bounding_box()
+    assert box is not None
+    assert last is not None
+    assert last["x"] + last["width"] <= box["x"] + box["width"] + 1
+    page.locator(".candidates-table > tbody").last.scroll_into_view_if_needed()
+    page.get_by_label("At once, peak").focus()
+    page.mouse.move(width - 100, 400)
+    page.mouse.wheel(0, -40)
+    page.wait_for_timeout(200)
+    strip, head = page.locator("#strip").bounding_box(), page.locator("th[data-key=monthly]").bounding_box()
+    assert strip is not None
+    assert head is not None
+    assert head["y"] >= strip["y"] + strip["height"] - 1, "the sticky figures do not cover the heads"
+    assert 0 <= head["y"] < 700

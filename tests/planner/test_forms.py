@@ -135,7 +135,11 @@ def test_every_refused_field_says_so_at_once() -> None:
 
 @pytest.mark.parametrize(
     ("query", "field"),
-    [("in=9000&in_max=8000", "in_max"), ("out=2000", "out_max"), ("users=50&users_peak=2", "users_peak")],
+    [
+        ("in=9000&in_max=8000", "in_max"),
+        ("out=2000&out_max=1000", "out_max"),
+        ("users=50&users_peak=2", "users_peak"),
+    ],
 )
 def test_two_fields_that_contradict_are_both_named(query: str, field: str) -> None:
     form = form_of(query)
@@ -319,3 +323,33 @@ def test_a_volume_or_price_that_cannot_be_is_refused_at_its_field(query: str, na
     assert not form.is_valid()
     assert set(form.errors) == {name}
     assert part in str(form.errors[name][0])
+
+
+def test_a_typical_length_alone_raises_the_longest_with_it() -> None:
+    form = form_of("in=20000&out=5000")
+    assert form.is_valid(), form.errors
+    lengths = form.workload().input_tokens, form.workload().output_tokens  # type: ignore[attr-defined]
+    assert [(each.typical, each.maximum) for each in lengths] == [(20000, 20000), (5000, 5000)]
+    short = form_of("in=500")
+    assert short.is_valid()
+    assert short.workload().input_tokens.maximum == 8000  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("typed", "model"),
+    [("Llama-3.3-70B", "meta-llama/Llama-3.3-70B-Instruct"), ("gemma-3-27b", "google/gemma-3-27b-it")],
+)
+def test_a_name_near_to_one_model_alone_is_that_model_and_the_link_names_it(typed: str, model: str) -> None:
+    form = form_of(f"model={typed}")
+    assert form.is_valid(), form.errors
+    assert form.read_as == (typed, model)
+    assert form.workload().model.id == model  # type: ignore[attr-defined]
+    assert model in form.query_string()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("typed", ["Llama", "llama-3", "someone/Llama-3.3-70B", "Llama-3.3-71B", "Qwen3-32B"])
+def test_a_name_that_could_be_several_models_or_is_known_is_not_read_as_another(typed: str) -> None:
+    form = form_of(f"model={typed}")
+    form.is_valid()
+    assert form.read_as is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections.abc import Iterator
 from datetime import datetime
@@ -158,3 +160,75 @@ def test_a_question_that_nothing_answers_has_no_variants(client: Client) -> None
     assert client.get("/workbench/variants/?include=H100-SXM5&in_max=100000000").status_code == 302
     nothing = client.get("/workbench/variants/?price_max=0.01")
     assert (nothing.status_code, nothing.headers["Location"]) == (302, "/workbench/?price_max=0.01")
+
+
+def test_what_was_put_aside_stays_whatever_the_filter_and_says_why_it_is_outside(
+    client: Client, now: datetime
+) -> None:
+    first = candidates(now)[0].offer
+    other = next(each.offer for each in candidates(now) if each.offer.accelerator != first.accelerator)
+    tray = f"tray={first.offer_id},{other.offer_id}"
+    page = client.get(f"/workbench/compare/?{tray}&include={other.accelerator}")
+    assert [view.it.offer.offer_id for view in page.context["views"]] == [first.offer_id, other.offer_id]
+    assert page.content.decode().count("outside the present filters:") == 1
+    assert "Choose at least two candidates" not in page.content.decode()
+    assert "outside the present filters" not in client.get(f"/workbench/compare/?{tray}").content.decode()
+    workbench = client.get(f"/workbench/?{tray}&include={other.accelerator}").content.decode()
+    assert "2 candidates put aside" in workbench
+
+
+def test_what_cannot_run_the_workload_is_not_compared_but_refused(client: Client, now: datetime) -> None:
+    first, second = (each.offer.offer_id for each in candidates(now)[:2])
+    page = client.get(f"/workbench/compare/?tray={first},{second}&model=Qwen/Qwen3-235B-A22B")
+    assert len(page.context["views"]) + len(page.context["refused"]) == 2
+    assert page.context["refused"]
+
+
+def test_the_best_of_each_accelerator_is_its_first_in_the_whole_ranking(now: datetime) -> None:
+    make_offer("L40S", "9.90", sku="dear")
+    make_offer("H200-SXM", "9.90", sku="dearer")
+    services.forget()
+    whole = services.compare(ServingWorkload(), at=now, limit=200).candidates
+    first: dict[str, Candidate] = {}
+    for each in whole:
+        first.setdefault(each.offer.accelerator, each)
+    assert len(first) < len(whole), "some accelerator stands twice"
+    found = services.compare(ServingWorkload(), at=now, limit=200, first_of_each=True)
+    assert [(each.rank, each.offer.offer_id) for each in found.candidates] == [
+        (each.rank, each.offer.offer_id) for each in first.values()
+    ]
+    assert found.candidates_total == len(whole)
+    second = services.compare(ServingWorkload(), at=now, limit=1, offset=1, first_of_each=True).candidates
+    assert [each.offer.offer_id for each in second] == [list(first.values())[1].offer.offer_id]
+
+
+def test_the_table_shows_one_of_each_accelerator_on_request(client: Client) -> None:
+    page = client.get("/workbench/?each=1")
+    shown = [each.offer.accelerator for each in page.context["answer"]["comparison"].candidates]
+    assert len(shown) == len(set(shown))
+    assert 'name="each" value="1"' in page.content.decode(), "refining keeps it"
+
+
+def test_variants_say_of_what_they_are(client: Client) -> None:
+    page = client.get("/workbench/variants/?users_peak=48&in=2,000&variants=fp8").content.decode()
+    for text in ("meta-llama/Llama-3.1-8B-Instruct", "48 requests", "2,000 tokens", "300 tokens"):
+        assert f"<b>{text}</b>" in page
+
+
+def test_variants_can_be_held_to_the_replicas_of_the_question(client: Client) -> None:
+    query = "include=L40S&users_peak=400&users=100&in=4000&variants=int4"
+    plain = client.get(f"/workbench/variants/?{query}").context["columns"]
+    same = client.get(f"/workbench/variants/?{query}&same=1").context["columns"]
+    assert plain[0].here.it.replicas == same[0].here.it.replicas
+    assert plain[1].here.it.replicas < plain[0].here.it.replicas
+    assert same[1].here.it.replicas == same[0].here.it.replicas
+
+
+def test_variants_come_as_a_file(client: Client) -> None:
+    answer = client.get("/workbench/variants.csv?variants=fp8,double")
+    assert answer.headers["Content-Type"].startswith("text/csv")
+    rows = list(csv.reader(io.StringIO(answer.content.decode("utf-8-sig"))))
+    assert [row[0] for row in rows[1:]] == ["as asked"] * 2 + ["weights in FP8"] * 2 + ["double load"] * 2
+    assert all(len(row) == len(rows[0]) for row in rows)
+    assert "Monthly total (USD)" in rows[0]
+    assert client.get("/workbench/variants.csv?price_max=0.01").status_code == 404

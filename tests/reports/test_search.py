@@ -52,6 +52,23 @@ def test_models_accelerators_providers_places_and_machines_are_found_by_a_part_o
     assert found("import")["pages"] == ["Import a model"]
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        *((text, "Ways to pay and to host") for text in ("managed", "per token", "api", "API", "マネージド")),
+        *((text, "What fits this machine") for text in ("context", "longest context", "文脈")),
+        ("accuracy", "How well the speeds hold"),
+    ],
+)
+def test_a_page_is_found_by_what_people_call_it(catalog: None, text: str, title: str) -> None:
+    assert title in found(text)["pages"]
+
+
+def test_a_word_that_no_page_has_finds_no_page(catalog: None) -> None:
+    assert "pages" not in found("per banana")
+    assert "pages" not in found("xyz")
+
+
 def test_a_place_is_found_in_both_languages_and_full_width_letters(catalog: None) -> None:
     Region.objects.create(
         provider=make_provider(), code="zz-east", city="Nagoya", name="Nagoya", name_ja="名古屋", country="JP"
