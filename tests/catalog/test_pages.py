@@ -39,7 +39,7 @@ def test_pages_answer_whole_and_in_part(client: Client, report: SeedReport, addr
         ("/catalog/accelerators/H100-SXM5/", 5),
         ("/catalog/offers/", 4),
         ("/catalog/offers/?q=h100&page=2&sort=-price", 6),
-        ("/catalog/sources/", 5),
+        ("/catalog/sources/", 6),
         ("/catalog/sources/azure/", 6),
         ("/api/v1/prices?limit=1000", 2),
     ],
