@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from planner import assumption_words, cautions, wording
+from planner import assumption_words, cautions, reach_words, wording
 from planner.columns import Column
 from planner.derivation_view import DerivationView, GroupView, grouped, set_by_hand
 from planner.figures import (
@@ -112,6 +112,10 @@ class CandidateView:
     @property
     def memory_facts(self) -> tuple[tuple[str, Figure], ...]:
         return self.kind.memory_facts(self.it)
+
+    @property
+    def longest_context(self) -> str:
+        return reach_words.longest_context(self.it)
 
     @property
     def blocks(self) -> tuple[Block, ...]:

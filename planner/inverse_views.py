@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_safe
 
 from catalog.facts import accelerators
-from planner import figures, memory_bar, reach, refusals, wording
+from planner import figures, memory_bar, reach, reach_words, refusals, wording
 from planner.fields import NumberField, WordField, number_text
 from planner.forms import WorkbenchForm
 from planner.sizing.architecture import ModelError
@@ -186,31 +186,8 @@ def _reach(one: Reach) -> dict[str, Any]:
     return {
         "it": one,
         "bar": memory_bar.memory_bar(one.split),
-        "limit": LIMITS[one.limited_by] if one.value or one.limited_by != "memory" else LIMITS["too_much"],
-        "layout": _layout(one),
+        "limit": reach_words.LIMITS[one.limited_by]
+        if one.value or one.limited_by != "memory"
+        else reach_words.LIMITS["too_much"],
+        "layout": reach_words.layout(one.layout, one.replicas),
     }
-
-
-LIMITS = {
-    "memory": gettext_lazy("One more does not fit in the memory with the headroom kept free."),
-    "too_much": gettext_lazy("Weights and buffers leave no room for a request with the headroom kept free."),
-    "model_length": gettext_lazy("This is as far as the model attends; the memory would hold more."),
-    "engine_sequences": gettext_lazy("The engine runs no more sequences at once (max_num_seqs)."),
-    "searched": gettext_lazy("The search ends here; the memory would hold more."),
-}
-
-
-def _layout(one: Reach) -> str:
-    layout = one.layout
-    count = layout.device_count
-    if layout.dp > 1:
-        how = _("Attention apart on %(n)s GPUs, experts spread over them") % {"n": count}
-    elif layout.tp > 1:
-        how = _("Split by tensors over %(n)s GPUs") % {"n": count}
-    elif layout.pp > 1:
-        how = _("Split by layers over %(n)s GPUs") % {"n": count}
-    else:
-        how = _("Whole on one GPU")
-    if one.replicas > 1:
-        return _("%(how)s, %(n)s replicas") % {"n": one.replicas, "how": how}
-    return how

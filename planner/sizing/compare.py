@@ -221,6 +221,7 @@ def write_candidate(
         requests_per_replica_maximum=outcome.requests_per_replica_maximum,
         fewer_replicas=_fewer(setting, weighed, row, placement, facts) if rank == 1 or derivations else None,
         reliefs=_reliefs(setting, weighed, row, placement, facts) if rank == 1 or derivations else (),
+        longest_context=setting.longest_context(placement) if rank == 1 or derivations else None,
         terms=_terms(setting, weighed, row, placement) if rank == 1 or derivations else (),
         smallest=setting.smallest(weighed) if rank == 1 or derivations else (),
         gpus_per_replica=placement.layout.device_count,

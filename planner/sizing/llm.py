@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
+from math import ceil
 from typing import Any, ClassVar
 
-from planner.sizing import bill, fewer, host, llm_derivations, memory, memory_derivations, offload, support
+from planner.sizing import (
+    bill,
+    fewer,
+    host,
+    inverse,
+    llm_derivations,
+    memory,
+    memory_derivations,
+    offload,
+    support,
+)
 from planner.sizing import storage_need as kept_data
 from planner.sizing.architecture import Architecture, active_parameter_count, parameter_count
 from planner.sizing.bill import Needs, Run
@@ -23,6 +34,7 @@ from planner.sizing.results import (
     Candidate,
     Figure,
     FitTarget,
+    LongestContext,
     MemorySplit,
     PerMillionTokens,
     Speed,
@@ -158,6 +170,28 @@ class LlmSetting(Setting[Placement]):
             missed = reason.missed
             return Spared(fewer.with_one_less(placed), reason.set_by, missed.asked, missed.got)
         return None
+
+    def longest_context(self, placed: Placement) -> LongestContext | None:
+        if isinstance(self.workload, BatchWorkload):
+            return None
+        users = ceil(round(placed.peak.requests_in_flight * placed.replicas, 6))
+        question = inverse.Question(self.arch, self.runtime, placed.machine, Need.of(self.workload))
+        found = inverse.longest_context(question, users)
+        if found is None:
+            return None
+        free = found
+        if self.workload.headroom_fraction:
+            without = replace(question, need=replace(question.need, headroom_fraction=0.0))
+            free = inverse.longest_context(without, users) or found
+        return LongestContext(
+            users=users,
+            tokens=found.value,
+            tokens_without_headroom=free.value,
+            layout=found.layout,
+            replicas=found.replicas,
+            limited_by=found.limited_by,
+            is_own_layout=found.layout == placed.layout,
+        )
 
     def relieved(self, placed: Placement) -> Iterator[Spared[Placement]]:
         if placed.machines == 1:

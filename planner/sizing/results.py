@@ -371,6 +371,20 @@ class SmallerMachine(Frozen):
     effective_batch: int
 
 
+class LongestContext(Frozen):
+    """The most tokens that each request of the peak may have on one machine of the offer, by its best split."""
+
+    users: int
+    tokens: int
+    """0 where not even one token fits."""
+    tokens_without_headroom: int
+    layout: Layout
+    replicas: int
+    limited_by: Literal["memory", "model_length", "engine_sequences", "searched"]
+    is_own_layout: bool
+    """Whether the candidate's replicas are split so, too."""
+
+
 class Candidate(Frozen):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
@@ -391,6 +405,8 @@ class Candidate(Frozen):
     """Of the same candidates, where the work is a run that ends: its cost on each term of sale, the cheapest first."""
     smallest: tuple[SmallerMachine, ...] = ()
     """Of the same candidates, of training: the smallest machine that works, and smaller ones by one change."""
+    longest_context: LongestContext | None = None
+    """Of the same candidates, of kinds that hold requests at once."""
     gpus_per_replica: int
     machines: int
     idle_gpus: int

@@ -25,6 +25,7 @@ from planner.sizing.results import (
     Figure,
     FitTarget,
     Limit,
+    LongestContext,
     MemoryParts,
     MemorySplit,
     Miss,
@@ -237,6 +238,10 @@ class Setting(ABC, Generic[P]):
     def readings(self, placed: P) -> Sequence[Reading]:
         """What one machine must read from network storage, and how fast."""
         return ()
+
+    def longest_context(self, placed: P) -> LongestContext | None:
+        """The question turned round, on one machine of this placement; None for kinds without requests at once."""
+        return None
 
     def relieved(self, placed: P) -> Iterable[Spared[P]]:
         """The machine sized again without the headroom, and without each target, where that needs fewer machines."""

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import json
+import re
 from io import StringIO
 from pathlib import Path
 
 import pytest
+import time_machine
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
 from planner import market, reach
-from planner.sizing.workload import ServingWorkload
+from planner.sizing.compare import compare
+from planner.sizing.results import Candidate
+from planner.sizing.workload import (
+    Concurrency,
+    InputTokens,
+    ModelReference,
+    OutputTokens,
+    ServingWorkload,
+    Targets,
+)
+from tests.factories import AT
 from tests.planner.factories import make_small_catalog
+from tests.sizing.markets import Row, setting
 
 R1 = {"model": {"id": "deepseek-ai/DeepSeek-R1"}, "weights_format": "fp8"}
 
@@ -124,3 +137,40 @@ def test_a_candidate_links_to_what_its_machine_holds(client: Client, db: None) -
     offer = make_small_catalog(timezone.now())[0]
     text = client.get(f"/workbench/candidate/{offer.pk}/?users=3").content.decode()
     assert f"/reach/?users=3&amp;accelerator={offer.accelerator_id}&amp;count={offer.gpu_count}" in text
+
+
+def test_the_longest_context_of_the_peak_stands_with_the_candidate_and_fits_when_it_is_asked_for() -> None:
+    workload = ServingWorkload(
+        model=ModelReference(id="Qwen/Qwen3-32B"), concurrency=Concurrency(average=4, peak=4),
+        targets=Targets(ttft_s="none", tpot_s="none"),
+    )  # fmt: skip
+
+    def first(tokens: int | None = None, headroom_fraction: float = 0.1) -> Candidate:
+        update: dict[str, object] = {"headroom_fraction": headroom_fraction}
+        if tokens:
+            update["input_tokens"] = InputTokens(typical=tokens - 1, maximum=tokens - 1)
+            update["output_tokens"] = OutputTokens(typical=1, maximum=1)
+        made = setting(workload.model_copy(update=update), [Row("H100-SXM5")])
+        found = compare(made, made.place(), engine_version="test").candidates[0]
+        assert isinstance(found, Candidate)
+        return found
+
+    longest = first().longest_context
+    assert longest is not None
+    assert longest.users == 4
+    assert 0 < longest.tokens < longest.tokens_without_headroom
+    assert longest.limited_by == "memory"
+    for headroom_fraction, tokens in ((0.1, longest.tokens), (0.0, longest.tokens_without_headroom)):
+        assert first(tokens, headroom_fraction).machines == 1
+        assert first(tokens + 256, headroom_fraction).machines == 2
+
+
+def test_the_page_of_a_candidate_says_how_long_a_context_the_peak_may_have(client: Client, db: None) -> None:
+    with time_machine.travel(AT, tick=False):
+        make_small_catalog()
+        page = client.get("/workbench/?users=4&users_peak=4").content.decode()
+        batch = client.get("/workbench/?kind=llm_batch").content.decode()
+    assert re.search(
+        r"Longest context of 4 requests at once on one machine of this offer: [\d,]+ tokens each", page
+    )
+    assert "Longest context of" not in batch

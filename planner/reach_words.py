@@ -1,0 +1,66 @@
+"""What one machine holds at most, in words."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from planner.sizing.devices import Layout
+from planner.sizing.results import Candidate
+
+LIMITS = {
+    "memory": gettext_lazy("One more does not fit in the memory with the headroom kept free."),
+    "too_much": gettext_lazy("Weights and buffers leave no room for a request with the headroom kept free."),
+    "model_length": gettext_lazy("This is as far as the model attends; the memory would hold more."),
+    "engine_sequences": gettext_lazy("The engine runs no more sequences at once (max_num_seqs)."),
+    "searched": gettext_lazy("The search ends here; the memory would hold more."),
+}
+
+
+def layout(split: Layout, replicas: int) -> str:
+    """How one machine is split: "Attention apart on 8 GPUs, experts spread over them"."""
+    count = split.device_count
+    if split.dp > 1:
+        how = _("Attention apart on %(n)s GPUs, experts spread over them") % {"n": count}
+    elif split.tp > 1:
+        how = _("Split by tensors over %(n)s GPUs") % {"n": count}
+    elif split.pp > 1:
+        how = _("Split by layers over %(n)s GPUs") % {"n": count}
+    else:
+        how = _("Whole on one GPU")
+    if replicas > 1:
+        return _("%(how)s, %(n)s replicas") % {"n": replicas, "how": how}
+    return how
+
+
+def longest_context(candidate: Candidate) -> str:
+    """How long a context every request of the peak may have on one machine of this offer."""
+    found = candidate.longest_context
+    if found is None:
+        return ""
+    users = f"{found.users:,}"
+    if not found.tokens_without_headroom:
+        return ngettext(
+            "On one machine of this offer not even one token of %(users)s request at once fits.",
+            "On one machine of this offer not even one token of each of %(users)s requests at once fits.",
+            found.users,
+        ) % {"users": users}
+    words = {
+        "users": users,
+        "tokens": f"{found.tokens:,}",
+        "free": f"{found.tokens_without_headroom:,}",
+        "layout": layout(found.layout, found.replicas),
+    }
+    said = (
+        ngettext(
+            "Longest context of %(users)s request at once on one machine of this offer: %(tokens)s tokens, %(free)s "
+            "without headroom (%(layout)s).",
+            "Longest context of %(users)s requests at once on one machine of this offer: %(tokens)s tokens each, "
+            "%(free)s without headroom (%(layout)s).",
+            found.users,
+        )
+        % words
+    )
+    if found.is_own_layout:
+        return said
+    return said + " " + _("That is another split than this answer's: “Other layouts” shows its speed.")
