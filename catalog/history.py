@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from statistics import median
 
-from django.db.models import Case, DecimalField, F, OuterRef, Q, Subquery, Value, When
+from django.db.models import Case, DecimalField, Exists, F, OuterRef, Q, Subquery, Value, When
 
 from catalog.models import (
     STALE_DAYS,
@@ -160,12 +160,9 @@ def as_of(offers: OfferQuerySet, on: date) -> OfferQuerySet:
         dollars=Case(*hourly, default=None, output_field=digits)
     )
     alive = Q(gone_since__isnull=True) | Q(gone_since__date__gt=on)
-    return (
-        offers.filter(alive)
-        .annotate(
-            price_id_on=Subquery(latest.values("pk")[:1]), usd_on=Subquery(dollars.values("dollars")[:1])
-        )
-        .filter(price_id_on__isnull=False)
+    # Whether there is any price is asked by itself: a database works a subquery out wherever its name stands.
+    return offers.filter(alive, Exists(latest.order_by())).annotate(
+        price_id_on=Subquery(latest.values("pk")[:1]), usd_on=Subquery(dollars.values("dollars")[:1])
     )
 
 

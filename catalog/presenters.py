@@ -13,7 +13,7 @@ from django.db.models import Count, Max, Min, OuterRef, Subquery
 from django.utils.translation import get_language, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from catalog import wording
+from catalog import kept_lists, wording
 from catalog.facts import RATES, AcceleratorFact, Rate, accelerators
 from catalog.history import MarketPoint
 from catalog.identify import identify
@@ -234,14 +234,16 @@ def source_rows(sources: Sequence[Source], at: datetime) -> list[dict[str, Any]]
     good = _newest_by_source(runs.good())
     alive = {run.source for run in runs.filter(status=RefreshStatus.RUNNING) if is_alive(run, at)}
     providers = {provider for source in sources for provider in source.all_providers}
-    counts = [
-        (provider, tier, count)
-        for provider, tier, count in Offer.objects.filter(provider__in=providers)
+    of_tiers = (
+        Offer.objects.filter(provider__in=providers)
         .current()
         .values_list("provider", "tier")
         .annotate(Count("pk"))
         .order_by()
-    ]
+    )
+    counts: list[tuple[str, str, int]] = kept_lists.once(
+        kept_lists.state(), ("offers by tier", *sorted(providers)), lambda: list(of_tiers)
+    )
     return [
         _source_row(source, last.get(source.name), good.get(source.name), source.name in alive, at)
         | {
@@ -370,10 +372,12 @@ def standing(
 
 def shipped_sources() -> list[dict[str, Any]]:
     """The documents that the shipped prices were read from, with how many and how new."""
-    return [
-        dict(row)
-        for row in Price.objects.filter(refresh__isnull=True)
+    found = (
+        Price.objects.filter(refresh__isnull=True)
         .values("source", "licence")
         .annotate(price_count=Count("pk"), newest=Max("observed_on"))
         .order_by("-price_count")
-    ]
+    )
+    return kept_lists.once(
+        kept_lists.state(), "shipped sources", lambda: [dict[str, Any](row) for row in found]
+    )

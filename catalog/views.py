@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from datetime import datetime, time
 from typing import Any
 
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
-from django.utils.functional import cached_property
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
@@ -20,6 +17,7 @@ from accounts.access import signed_in
 from catalog import history, presenters, price_charts, services, sheets
 from catalog.facts import accelerators as accelerator_facts
 from catalog.forms import AcceleratorFilterForm, FilterForm, OfferFilterForm
+from catalog.kept_lists import PAGES_MAXIMUM, FirstPages
 from catalog.models import KeptBack, MachineType, Offer, Provider, Refresh
 from catalog.schedule import nightly
 from catalog.sources import SOURCES
@@ -30,20 +28,10 @@ from catalog.wording import DECISION_REFUSED, say
 from mitsumori.broker import broker_answers
 
 OFFERS_PER_PAGE = 50
-PAGES_MAXIMUM = 100
-"""Nobody pages further, and far pages would have to be counted through."""
 OFFERS_OF_ACCELERATOR = 25
 RUNS_SHOWN = 20
 PRICES_SHOWN = 100
 COMPARED_MAXIMUM = 4
-
-
-class FirstPages(Paginator):  # type: ignore[type-arg]
-    """Counts all and shows the first pages; the rest is for filters to find."""
-
-    @cached_property
-    def num_pages(self) -> int:
-        return min(math.ceil(max(1, self.count) / self.per_page), PAGES_MAXIMUM)
 
 
 @require_safe
@@ -103,8 +91,9 @@ def offers(request: HttpRequest) -> HttpResponse:
     past = form.value("on")
     known = Offer.objects.current() if past is None else history.as_of(Offer.objects.all(), past)
     found = form.apply(known).select_related("current_price", "provider")
-    page = FirstPages(found, OFFERS_PER_PAGE).get_page(request.GET.get("page"))
-    shown = list(page.object_list) if past is None else history.put_back(list(page.object_list))
+    pages = FirstPages(found, OFFERS_PER_PAGE)
+    page = pages.get_page(request.GET.get("page"))
+    shown = pages.rows(page) if past is None else history.put_back(pages.rows(page))
     seen_at = at if past is None else datetime.combine(past, time.max, at.tzinfo)
     context = {
         "form": form,

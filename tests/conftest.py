@@ -20,6 +20,7 @@ from hypothesis import settings as hypothesis_settings
 
 from accounts.models import Team, User
 from accounts.services import personal_team
+from catalog import kept_lists
 from planner import services as planner_services
 from tests.factories import AT, make_user
 from tests.services import ValkeyServer
@@ -98,6 +99,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 def nothing_kept_of_another_test() -> None:
     """Markets and placements are kept per process and catalog version; a rolled-back database repeats versions."""
     planner_services.forget()
+    kept_lists.forget()
 
 
 @pytest.fixture(autouse=True)
