@@ -40,11 +40,12 @@ def plan_parts() -> Iterable[Row]:
         ("comments/", MEMBERS, {"text": "zq"}),
         ("decisions/", EDITORS, decision),
         ("checklist/", EDITORS, {"base_number": "2"}),
-        ("prices/", EDITORS, {"rule": "own", "percent": "5"}),
         ("prices/mail/", MEMBERS, {"mail": "yes"}),
     )
     for part, allow, form in posts:
         yield _post(part, allow, form)
+    # Read by every member, set by editors: what other verbs do is asked of the row that reads.
+    yield _post("prices/", EDITORS, {"rule": "own", "percent": "5"}) | {"verbs": False}
     for part in ("workloads/", "checklist/"):
         path = f"/plans/{{plan}}/{part}"
         yield row(path, EDITORS, expect={"viewer": [403], "other_owner": [404], "removed": [404]})
