@@ -18,7 +18,7 @@ def forms(world: World) -> list[dict[str, Any]]:
             "breaker": {"title": ""},
         },
         {
-            "url": f"{edit}links/", "as": "editor", "field": "lifetime", "valid": {"lifetime": "7"},
+            "url": f"{edit}links/", "as": "editor", "field": "lifetime", "valid": {"lifetime": "7", "note": "For 見積"},
             "ok_re": "/s/mit_", "stored_views": [f"{edit}links/"],
         },
         {
@@ -53,6 +53,10 @@ def forms(world: World) -> list[dict[str, Any]]:
         {
             "url": f"{edit}discussion/", "as": "editor", "field": "text", "valid": {"text": "A remark. 見積"},
             "ok_re": f"{edit}discussion/", "stored_views": [f"{edit}discussion/"], "breaker": {"text": ""},
+        },
+        {
+            "url": f"{edit}prices/", "as": "editor", "field": "percent", "valid": {"rule": "own", "percent": "5"},
+            "ok_re": f"{edit}prices/", "stored_views": [f"{edit}discussion/"], "breaker": {"percent": "many"},
         },
         {
             "url": "/accounts/teams/new/", "as": "staff", "field": "name", "valid": {"name": "Team 見積"},
