@@ -56,7 +56,9 @@ def split_of(
         tp, pp, cp = 1, count, 1
     if more.get("sequence_parallel") == "long_lengths" and sequence > 8192 * 2:
         cp = min(count, max(1, sequence // 32768))
-    laid_out = any(inputs.get(name) for name in ("tp", "pp", "dp", "zero_stage")) or serial or cp > 1
+    # A data-parallel degree says how the rest is split only where the number of GPUs is stated, too.
+    stated = ("tp", "pp", "zero_stage", "dp") if inputs.get("gpu_count") else ("tp", "pp", "zero_stage")
+    laid_out = any(inputs.get(name) for name in stated) or serial or cp > 1
     if not laid_out and batch and stated_accumulation and count > 1:
         # Nothing is said of the split: ranks that share a batch follow from batch, accumulation and micro-batch.
         ranks = max(1, round(count * stated_accumulation * micro / batch))

@@ -16,7 +16,7 @@ from planner.sizing.architecture import Moe
 from planner.sizing.devices import Device, Rate
 from planner.sizing.training.counting import adapter_values, parameters, widths
 from planner.sizing.training.fabric import Fabric, data_rate, exchanged, reached, ring
-from planner.sizing.training.flops import executed
+from planner.sizing.training.flops import FORWARD_FLOPS, Flops, executed
 from planner.sizing.training.job import FrozenFormat, Job
 from planner.sizing.training.memory import HALF_BYTES, HIDDEN_VALUES
 from planner.sizing.training.states import BYTES, FROZEN_BYTES, ON_HOST, moment_bytes, states
@@ -33,9 +33,9 @@ REACHED_MAXIMUM = 0.95
 BALANCE = 150.0
 """FLOP a byte, of the A100 at 16 bits: products reach a smaller share of the peak on devices that compute more for
 each byte they read."""
-MOE_KERNELS, LOOPED_EXPERTS = 8.0, 1.0
-"""Kernels of a layer with experts over those of a dense one: routing, permuting, grouped products; and experts that
-take as long to launch as one dense layer, where they are looped over."""
+MOE_KERNELS, LOOPED_EXPERTS = 10.0, 1.0
+"""Kernels of a layer with experts over those of a dense one: routing, permuting, grouped products, and waiting for the
+number of tokens of each; and experts that take as long to launch as one dense layer, where they are looped over."""
 ADAPTER_KERNELS = 1.7
 """Two more products and a sum beside each adapted one."""
 PARTITIONED_KERNELS = 2.0
@@ -234,13 +234,15 @@ def work(job: Job, device: Device, links: Fabric) -> Work:
         carried_s = 2 * hidden_bytes * layers / shards / ((device.pcie_bytes_per_s or 64e9) / 2)
     kernels = 1.0
     if moe is not None:
-        kernels = MOE_KERNELS if not job.expert_loop else moe.experts / LOOPED_EXPERTS
+        routed_share = sum(g.count for g in job.arch.layers if isinstance(g.mlp, Moe)) / job.arch.layer_count
+        each = MOE_KERNELS if not job.expert_loop else moe.experts / LOOPED_EXPERTS
+        kernels = routed_share * each + (1 - routed_share)
     if job.method != "full":
         kernels *= ADAPTER_KERNELS
     if split.zero_stage == 3 and split.shard_count > 1 and job.software == "transformers":
         kernels *= PARTITIONED_KERNELS
     return Work(
-        linear_flops=flops.linear * tokens / ranks,
+        linear_flops=_slowest_stage(job, flops) * tokens / split.tp,
         expert_flops=flops.experts * tokens / ranks,
         attention_flops=flops.attention * tokens / ranks,
         peak=peak,
@@ -255,7 +257,7 @@ def work(job: Job, device: Device, links: Fabric) -> Work:
         logits_traffic=tokens
         * job.arch.vocab
         / (1 if job.logits_gathered else split.tp)
-        / split.pp
+        / (1 if _ends_on_top(job) else split.pp)
         * (0.5 if job.chunked_loss else 1.0),
         dequantised=dequantised,
         launches=layers * flops.passes * kernels,
@@ -274,6 +276,24 @@ def work(job: Job, device: Device, links: Fabric) -> Work:
         overlapped=float(job.overlapped_tp),
         adapters=float(job.method != "full"),
     )
+
+
+def _ends_on_top(job: Job) -> bool:
+    stages = job.split.pp
+    return stages > 1 and not job.split.serial and job.arch.layer_count % stages == 0
+
+
+def _slowest_stage(job: Job, flops: Flops) -> float:
+    """Operations a token of the fullest pipeline stage's linear layers.
+
+    Where layers divide evenly, the last stage holds the head besides. Where they do not, as in BLOOM (70 layers and two
+    ends over 12 stages) and Llama 3.1 405B (126 and two over 8 or 16), the ends have taken the place of layers.
+    """
+    stages = job.split.pp
+    if not _ends_on_top(job):
+        return flops.linear / stages
+    head = FORWARD_FLOPS * job.arch.vocab * job.arch.hidden * flops.passes
+    return (flops.linear - head) / stages + head
 
 
 def columns(found: list[Work]) -> Work:

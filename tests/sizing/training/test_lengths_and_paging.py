@@ -1,4 +1,4 @@
-"""What padding, packing, paging and power do to the time of a step."""
+"""What padding, packing, paging, power, stages and experts do to the time of a step."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planner import architectures
+from planner.sizing.architecture import Architecture
 from planner.sizing.training import speed
 from planner.sizing.training.fabric import fabric
 from planner.sizing.training.flops import executed
 from planner.sizing.training.job import Job, Split
-from planner.sizing.training.shapes import usual
+from planner.sizing.training.shapes import usual, usual_with_experts
 from planner.sizing.training.states import moment_bytes
+from planner.sizing.workload import ModelReference
 from tests.sizing.machines import A100, H100
 
 ARCH = usual(7e9)
@@ -122,3 +125,39 @@ def test_gptq_weights_cost_more_to_widen_than_nf4() -> None:
         for form in ("nf4", "int4_gptq")
     }
     assert made["int4_gptq"] > 4 * made["nf4"]
+
+
+def test_the_last_stage_holds_the_head_where_layers_divide_evenly() -> None:
+    """Llama 2 70B: 80 layers over 8 stages; its head of 262 million parameters is 3 % of a stage besides."""
+    arch = architectures.resolve(ModelReference(id="meta-llama/Llama-2-70b-hf"))
+    links = fabric(A100)
+
+    def linear(pp: int) -> float:
+        job = Job(arch=arch, split=Split(pp=pp), accumulation=16)
+        return float(speed.work(job, A100, links).linear_flops)
+
+    head = 2 * arch.vocab * arch.hidden * 3 * 2048
+    assert linear(8) == pytest.approx((linear(1) - head) / 8 + head)
+    # 80 layers do not divide by 12: the ends have taken the place of layers.
+    assert linear(12) == pytest.approx(linear(1) / 12)
+    assert linear(1) > linear(2) > linear(8) > linear(12)
+
+
+def test_only_layers_with_experts_launch_what_experts_need() -> None:
+    dense = usual(7e9)
+    experts = usual_with_experts(30e9, 3e9, 128_000)
+    half = experts.model_copy(
+        update={
+            "layers": (
+                experts.layers[0].model_copy(update={"count": experts.layer_count // 2}),
+                dense.layers[0].model_copy(update={"count": experts.layer_count - experts.layer_count // 2}),
+            )
+        }
+    )
+
+    def launches(arch: Architecture) -> float:
+        made = speed.work(Job(arch=arch), A100, fabric(A100))
+        return float(made.launches) / arch.layer_count
+
+    assert launches(experts) == pytest.approx(speed.MOE_KERNELS * launches(dense))
+    assert launches(half) == pytest.approx((speed.MOE_KERNELS + 1) / 2 * launches(dense), rel=0.05)
