@@ -67,6 +67,11 @@ def _plain(symbol: str, value: float, unit: str = "1", source: str | None = None
     return Term(symbol=symbol, value=value, unit=unit, source=source)
 
 
+def minor_units(currency: str) -> Term:
+    """What ``ROUNDED`` rounds to."""
+    return _plain("minor_units", MINOR_UNITS[currency], "1", "smallest units of the currency")
+
+
 def _total(candidate: Candidate) -> Derivation:
     monthly = candidate.monthly
     known = [line for line in monthly.lines if line.amount is not None]
@@ -117,11 +122,10 @@ def _line(
     if factor is None:
         return None
     amount, used = _amount(candidate, line, factor, terms)
-    minor = _plain("minor_units", MINOR_UNITS[currency], "1", "smallest units of the currency")
     return Derivation(
         figure=f"{line.what}_line",
         formula=ROUNDED.format(amount=amount),
-        terms=(*used, minor),
+        terms=(*used, minor_units(currency)),
         value=float(line.amount),
         unit=currency,
     )

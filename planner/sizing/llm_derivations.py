@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from planner.sizing import host, host_derivations, memory, memory_derivations, speed_derivations, weights
+from planner.sizing.derivations import ROUNDED, minor_units
 from planner.sizing.devices import Layout
 from planner.sizing.options import altered
 from planner.sizing.placing import Loads, Placement
 from planner.sizing.quantities import Derivation, Term
 from planner.sizing.results import Candidate
+from planner.sizing.serving import most_borne
 from planner.sizing.workload import BatchWorkload
 
 TYPICAL = "typical_"
@@ -19,6 +21,7 @@ AT_BOTH_LOADS = frozenset(
     {"ttft_s", "tpot_s", "output_tokens_per_s", "user_tokens_per_s", "requests_at_once"}
 )
 """Figures that are shown for either load."""
+BORNE = "the most one replica bears within its room and the targets that can be met (docs/methods.md)"
 USED = {"bandwidth": "memory_s", "compute": "compute_s", "link": "link_s", "launching": "overhead_s"}
 """Of a decode step, by what it is spent on."""
 
@@ -54,6 +57,7 @@ def derive(
             for name, made in apart.items()
             if name in AT_BOTH_LOADS or made != found.get(name)
         }
+    found["replicas"] = _replicas(setting, placement)
     found |= _used(candidate, found)
     found |= _job(setting, placement, candidate)
     whole = weights.derive(setting.arch, setting.workload.weights_format, Layout())
@@ -62,6 +66,43 @@ def derive(
     if million is not None:
         found["per_million_tokens"] = _per_million(setting, placement, candidate, float(million))
     return found
+
+
+def _replicas(setting: LlmSetting, placement: Placement) -> Derivation:
+    """As many as bear the peak within the targets that can be met; of a job as many as finish in time."""
+    workload = setting.workload
+    least = Term(symbol="replicas_minimum", value=workload.replicas_minimum, unit="1", source="as entered")
+    if isinstance(workload, BatchWorkload):
+        alone = workload.request_count / placement.full.request_rate_per_s / 3600
+        each = placement.machine.device_count // placement.layout.device_count
+        wanted, terms = "replicas_minimum", [least]
+        if isinstance(workload.deadline_hours, int | float):
+            wanted = "max(replicas_minimum, ceil(alone_hours / deadline_hours))"
+            terms += [
+                Term(symbol="alone_hours", value=alone, unit="h", source="the job on one replica"),
+                Term(symbol="deadline_hours", value=workload.deadline_hours, unit="h", source="as entered"),
+            ]
+        terms.append(Term(symbol="replicas_each", value=each, unit="1", source="on one machine"))
+        formula = f"ceil({wanted} / replicas_each) * replicas_each"
+    else:
+        loads = Loads.of(workload)
+        lost = {miss.target for miss in placement.misses if miss.best is not None}
+        asked = [
+            None if isinstance(target, str) or name in lost else target
+            for name, target in (("ttft_s", workload.targets.ttft_s), ("tpot_s", workload.targets.tpot_s))
+        ]
+        point = altered(placement.point, load=loads.kind, load_value=loads.peak)
+        most, _possible = most_borne([point], asked[0], asked[1], setting.constants)
+        unit = "1/s" if loads.kind == "rate" else "request"
+        formula = "max(replicas_minimum, ceil(peak_load / borne_load))"
+        terms = [
+            least,
+            Term(symbol="peak_load", value=loads.peak, unit=unit, source="as entered"),
+            Term(symbol="borne_load", value=float(most[0]), unit=unit, source=BORNE),
+        ]
+    return Derivation(
+        figure="replicas", formula=formula, terms=tuple(terms), value=placement.replicas, unit="1"
+    )
 
 
 def _used(candidate: Candidate, found: Mapping[str, Derivation]) -> dict[str, Derivation]:
@@ -119,7 +160,9 @@ def _job(setting: LlmSetting, placement: Placement, candidate: Candidate) -> dic
         lines = [line for line in monthly.lines if line.what in ("gpu", "rework") and line.amount]
         found["job_cost"] = Derivation(
             figure="job_cost",
-            formula=f"({' + '.join(f'{line.what}_line' for line in lines) or '0'}) / jobs",
+            formula=ROUNDED.format(
+                amount=f"({' + '.join(f'{line.what}_line' for line in lines) or '0'}) / jobs"
+            ),
             terms=(
                 *(
                     Term(symbol=f"{line.what}_line", value=float(line.amount or 0), unit=monthly.currency)
@@ -131,6 +174,7 @@ def _job(setting: LlmSetting, placement: Placement, candidate: Candidate) -> dic
                     unit="1/month",
                     source="schedule",
                 ),
+                minor_units(monthly.currency),
             ),
             value=float(batch.cost),
             unit=monthly.currency,

@@ -8,6 +8,7 @@ from math import exp, floor, hypot, log
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from planner.sizing.constants import Constants, PointClasses
 from planner.sizing.quantities import Estimate
@@ -198,6 +199,20 @@ def replicas_for(
     """
     if not points:
         return []
+    most_load, possible = most_borne(points, ttft_s, tpot_s, constants)
+    wanted = np.asarray(loads, dtype=np.float64)
+    count = np.maximum(np.ceil(wanted / np.maximum(most_load, 1e-30) - 1e-9), minimum)
+    possible &= count <= REPLICAS_MAXIMUM
+    return [int(n) if ok else None for n, ok in zip(count, possible, strict=True)]
+
+
+def most_borne(
+    points: Sequence[ServingPoint],
+    ttft_s: float | Array | None,
+    tpot_s: float | Array | None,
+    constants: Constants,
+) -> tuple[Array, NDArray[np.bool_]]:
+    """The most load that one replica bears within the targets, and whether it bears any at all."""
     steady = Steady(points, _columns(points, constants))
     ttft_target = UNLIMITED if ttft_s is None else np.minimum(ttft_s, UNLIMITED)
     tpot_target = UNLIMITED if tpot_s is None else np.minimum(tpot_s, UNLIMITED)
@@ -211,8 +226,6 @@ def replicas_for(
     state = steady.at(best)
     together = np.minimum(state.in_flight, np.maximum(np.floor(steady.most + ROUNDING), 1.0))
     most_load = np.where(steady.by_rate, state.request_rate_per_s * 0.999, together)
-    wanted = np.asarray(loads, dtype=np.float64)
-    count = np.maximum(np.ceil(wanted / np.maximum(most_load, 1e-30) - 1e-9), minimum)
-    possible = ~never & (steady.room >= 1.0) & (count <= REPLICAS_MAXIMUM)
+    possible = ~never & (steady.room >= 1.0)
     possible &= steady.by_rate | (most_load >= 1.0 - 1e-6)
-    return [int(n) if ok else None for n, ok in zip(count, possible, strict=True)]
+    return most_load, possible

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 
 from planner.sizing import bill
+from planner.sizing.derivations import ROUNDED, minor_units
 from planner.sizing.quantities import GB, Derivation
 from planner.sizing.results import Candidate
 from planner.sizing.training import (
@@ -52,7 +53,9 @@ def run_cost(candidate: Candidate, starts: Decimal, months: int) -> dict[str, De
     )
     formula = "monthly_total * months" if by_month else "monthly_total / runs"
     total = plain("monthly_total", float(monthly.total), monthly.currency)
-    return {"run_cost": made("run_cost", formula, [total, each], float(cost), monthly.currency)}
+    terms = [total, each, minor_units(monthly.currency)]
+    rounded = ROUNDED.format(amount=formula)
+    return {"run_cost": made("run_cost", rounded, terms, float(cost), monthly.currency)}
 
 
 def _state(job: Job) -> Derivation:
