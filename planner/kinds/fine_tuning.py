@@ -89,7 +89,9 @@ FINE_TUNING = Kind(
             path=("lengths", "mean"),
             integer=True,
             unit=gettext_lazy("tokens"),
-            help_text=gettext_lazy("Where samples are not packed. Empty: half of the longest."),
+            help_text=gettext_lazy(
+                "Padded: empty is half of the longest. Packed: how far attention sees; empty is the whole sequence."
+            ),
         ),
         "padded": TickField(label=gettext_lazy("Samples are padded, not packed"), path=("lengths", "padded")),
         "batch": NumberField(

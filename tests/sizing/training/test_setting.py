@@ -193,6 +193,20 @@ def test_a_faster_gpu_never_cures_a_run_that_waits_for_data(decode_ms: float) ->
         assert "more_cores_do_not_help" in candidate.warnings
 
 
+def test_packed_samples_whose_length_is_known_are_attended_to_one_by_one() -> None:
+    whole = answer(TuningWorkload(model=LLAMA_7B, lengths=Lengths(maximum=8192)), EIGHT).candidates[0]
+    within = answer(
+        TuningWorkload(model=LLAMA_7B, lengths=Lengths(maximum=8192, mean=500)), EIGHT
+    ).candidates[0]
+    assert value(within, "train_step_s") < value(whole, "train_step_s")
+    assert value(within, "tokens_total") == value(whole, "tokens_total")
+    # Padded, the same mean leaves most of the sequence empty: fewer tokens are trained on in less time.
+    padded = Lengths(maximum=8192, mean=500, padded=True)
+    short = answer(TuningWorkload(model=LLAMA_7B, lengths=padded), EIGHT).candidates[0]
+    assert value(short, "tokens_total") == pytest.approx(value(whole, "tokens_total") * 500 / 8192)
+    assert value(short, "run_hours") < value(within, "run_hours")
+
+
 def test_slow_storage_is_named_as_the_bottleneck() -> None:
     workload = TuningWorkload(kind="lora", model=LLAMA_7B, host=Host(sample_kb=100_000),
                               storage=Storage(read_gb_per_s=0.1))  # fmt: skip
