@@ -32,6 +32,7 @@ OBJECTIVES = (
     ("tpot", _("fastest streaming (TPOT)")),
     ("throughput", _("most tokens per second")),
     ("finish", _("earliest finish (batch)")),
+    ("smallest", _("smallest machine")),
 )
 TIERS = (
     ("on_demand", _("on demand")),

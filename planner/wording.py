@@ -93,6 +93,7 @@ OBJECTIVES: dict[str, Text] = {
     "tpot": _("fastest streaming"),
     "throughput": _("most tokens per second"),
     "finish": _("earliest finish"),
+    "smallest": _("least GPU memory rented"),
 }
 
 FIGURES: dict[str, Text] = {

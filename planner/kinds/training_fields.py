@@ -50,6 +50,7 @@ OBJECTIVES = (
     ("cost", gettext_lazy("lowest total")),
     ("finish", gettext_lazy("earliest finish")),
     ("throughput", gettext_lazy("most tokens per second")),
+    ("smallest", gettext_lazy("smallest machine")),
 )
 PLACES = (
     ("durable", gettext_lazy("durable volume")),

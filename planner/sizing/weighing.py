@@ -278,13 +278,23 @@ def standing(setting: Setting[Any], weighed: Weighed, sort: str | None = None) -
     )
 
 
+def _rented_bytes(placed: Placed) -> float:
+    """Memory of all GPUs that are rented, idle ones too: what a smaller machine has less of."""
+    machine = placed.machine
+    return float(placed.machines * machine.device_count * machine.device.memory_bytes) * machine.fraction
+
+
+EVERY_KIND: dict[str, Callable[[Placed], float]] = {"smallest": _rented_bytes}
+"""Objectives that mean the same for every kind; lower is better."""
+
+
 def _per_machine(placements: Placements, value: Callable[[Any], float | None]) -> Floats:
     values = [None if isinstance(o, Refusal) else value(o) for o in placements]
     return np.array([np.nan if v is None else v for v in values], dtype=np.float64)
 
 
 def _objective(setting: Setting[Any], weighed: Weighed, rows: Integers) -> Floats:
-    value = setting.orders.get(setting.workload.objective)
+    value = setting.orders.get(setting.workload.objective) or EVERY_KIND.get(setting.workload.objective)
     if value is None:
         return np.zeros(len(rows))
     values = _per_machine(weighed.placements, value)

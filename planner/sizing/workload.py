@@ -19,7 +19,7 @@ Count = Annotated[int, Strict()]
 
 Names = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=100)], ...], Field(max_length=200)]
 
-Objective = Literal["cost", "ttft", "tpot", "throughput", "finish"]
+Objective = Literal["cost", "ttft", "tpot", "throughput", "finish", "smallest"]
 Tier = Literal["on_demand", "spot", "reserved", "community"]
 WeightsFormat = Literal[
     "fp32",
