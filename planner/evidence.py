@@ -133,6 +133,6 @@ def _is_inside(row: Ratio, constants: Constants) -> bool:
 
 
 def _repository(source: str) -> str:
-    """Owner and repository, or the site, of an address or path."""
-    plain = source.removeprefix("https://").removeprefix("http://")
+    """Owner and repository, or the site, of an address or path; how it was kept is left out."""
+    plain = source.removeprefix("https://").removeprefix("http://").partition(" (")[0]
     return "/".join(plain.split("/")[:2])

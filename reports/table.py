@@ -63,7 +63,7 @@ ASKED = (
     Head("output_tokens_maximum", _("Output, longest"), "tokens"),
     Head("concurrency_average", _("At once, average")),
     Head("concurrency_peak", _("At once, peak")),
-    Head("request_rate_per_s", _("Or: requests per second")),
+    Head("request_rate_per_s", _("Requests per second")),
     Head("request_count", _("Requests in the job")),
     Head("deadline_hours", _("Done within"), "h"),
     Head("ttft_target_s", _("First token within"), "s"),

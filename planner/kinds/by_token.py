@@ -19,7 +19,7 @@ PRICE_MAXIMUM = 1e6
 
 VOLUME: dict[str, SheetField] = {
     "m_in": NumberField(
-        label=gettext_lazy("Or: tokens in, a month"),
+        label=gettext_lazy("Tokens in, a month"),
         unit=gettext_lazy("million"),
         above=0,
         most=MILLIONS_MAXIMUM,

@@ -177,7 +177,7 @@ SERVING = Kind(
             unit=gettext_lazy("requests"),
         ),
         "rate": NumberField(
-            label=gettext_lazy("Or: requests per second"),
+            label=gettext_lazy("Requests per second"),
             path=("request_rate_per_s",),
             unit="1/s",
             help_text=gettext_lazy("If given, it wins over the average at once."),

@@ -27,7 +27,7 @@ PRETRAINING = Kind(
     fields={
         **llm_shared.MODEL,
         "parameters": NumberField(
-            label=gettext_lazy("Or: parameters"),
+            label=gettext_lazy("Parameters"),
             path=("parameters_billion",),
             unit=gettext_lazy("billion"),
             help_text=gettext_lazy(

@@ -102,6 +102,7 @@
   let before = null;
   let now = null;
   let asking = new Map();
+  let askedAt = 0;
 
   function figures() {
     const strip = document.getElementById("strip");
@@ -197,7 +198,7 @@
   function noteFigures() {
     const found = figures();
     if (!found || (now && now.query === found.query)) { return; }
-    if (now && (!before || Date.now() - now.at > readingMs)) { before = now; }
+    if (now && (!before || askedAt - now.at > readingMs)) { before = now; }
     now = Object.assign(found, { fields: asking, at: Date.now() });
   }
   document.addEventListener("DOMContentLoaded", function () {
@@ -205,7 +206,10 @@
     noteFigures();
   });
   document.addEventListener("htmx:beforeRequest", function (event) {
-    if (event.detail.elt.id === "refiner") { asking = fields(); }
+    if (event.detail.elt.id === "refiner") {
+      asking = fields();
+      askedAt = Date.now();
+    }
   });
   document.addEventListener("htmx:afterSwap", function (event) {
     if (event.detail.target && event.detail.target.id === "answer" && event.detail.requestConfig.elt.id === "refiner") {
@@ -219,18 +223,24 @@
 
   // A table that is as wide as its place needs no bar of its own, so its heads can stay in view; beneath the strip
   // of figures while that does.
-  function fit() {
-    document.querySelectorAll("[data-fits]").forEach(function (place) {
-      place.classList.toggle("whole", place.scrollWidth <= place.clientWidth + 1);
-    });
-    const strip = document.getElementById("strip");
-    const answer = document.getElementById("answer");
-    if (strip && answer) { answer.style.setProperty("--strip", strip.offsetHeight + "px"); }
+  // Measured after the browser has laid the page out, so that nothing is laid out twice.
+  const watched = new ResizeObserver(function (entries) {
+    for (const entry of entries) {
+      const place = entry.target;
+      if (place.id === "strip") {
+        const answer = document.getElementById("answer");
+        if (answer) { answer.style.setProperty("--strip", place.offsetHeight + "px"); }
+      } else {
+        place.classList.toggle("whole", place.scrollWidth <= place.clientWidth + 1);
+      }
+    }
+  });
+  function watch() {
+    watched.disconnect();
+    document.querySelectorAll("[data-fits], #strip").forEach(function (place) { watched.observe(place); });
   }
-  document.addEventListener("DOMContentLoaded", fit);
-  document.addEventListener("htmx:afterSettle", fit);
-  window.addEventListener("resize", fit);
-  if (document.fonts) { document.fonts.ready.then(fit); }
+  document.addEventListener("DOMContentLoaded", watch);
+  document.addEventListener("htmx:afterSettle", watch);
 
   function sheet() { return document.getElementById("workload"); }
   function closeSheet() {
