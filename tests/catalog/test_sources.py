@@ -346,6 +346,52 @@ def test_pages_without_end_end_the_run(ask: Ask) -> None:
     assert len(asked) == QUICK.pages
 
 
+ENDLESS: dict[str, Callable[[int, bytes], bytes]] = {
+    "gcp": lambda n, body: json.dumps(json.loads(body) | {"nextPageToken": f"page-{n}"}).encode(),
+    "digitalocean": lambda n, body: json.dumps(
+        json.loads(body) | {"links": {"pages": {"next": f"https://x.example/v2/sizes?page={n + 2}"}}}
+    ).encode(),
+    "aws_spot": lambda n, body: body.replace(
+        b"<nextToken>more</nextToken>", f"<nextToken>page-{n}</nextToken>".encode()
+    ),
+}
+"""Answers that always name one more page, by how often was asked."""
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_sources_with_keys_end_where_pages_do_not(ask: Ask, name: str) -> None:
+    ask(name, AnySource(name))
+    before = listed()
+    stand_in = AnySource(name)
+    first = next(body for path, body in stand_in.bodies.items() if "?" not in path)
+
+    def one_more(request: httpx2.Request) -> httpx2.Response:
+        stand_in.asked.append(request)
+        content = ENDLESS[name](len(stand_in.asked), first)
+        return httpx2.Response(200, stream=httpx2.ByteStream(content))
+
+    stand_in.answer = one_more  # type: ignore[method-assign]
+    run = ask(name, stand_in, day=1)
+    assert (run.status, run.reason) == (RefreshStatus.FAILED, "too_many_pages")
+    assert len(stand_in.asked) == QUICK.pages
+    assert listed() == before
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_sources_with_keys_see_that_pages_lead_in_a_circle(ask: Ask, name: str) -> None:
+    stand_in = AnySource(name)
+    first = next(body for path, body in stand_in.bodies.items() if "?" not in path)
+
+    def again(request: httpx2.Request) -> httpx2.Response:
+        stand_in.asked.append(request)
+        return httpx2.Response(200, stream=httpx2.ByteStream(ENDLESS[name](0, first)))
+
+    stand_in.answer = again  # type: ignore[method-assign]
+    run = ask(name, stand_in)
+    assert (run.status, run.reason) == (RefreshStatus.FAILED, "paging_loop")
+    assert len(stand_in.asked) <= 3
+
+
 def test_shipped_offers_under_other_names_go_when_the_provider_names_them_itself(ask: Ask) -> None:
     shipped = {"currency": "USD", "observed_on": date(2026, 8, 1), "source": "page", "provider": "runpod"}
     record(
