@@ -5,15 +5,9 @@ from __future__ import annotations
 from django.utils.translation import gettext_lazy
 
 from planner.fields import ChoiceField, NumberField, TickField
-from planner.kinds import (
-    every_kind,
-    llm_shared,
-    training_blocks,
-    training_fields,
-    training_figures,
-    training_shared,
-)
-from planner.kinds.frame import Example, Fold, Group, Kind, Variant, put, scaled
+from planner.kinds import llm_shared, training_fields
+from planner.kinds.frame import Example, Fold, Group, Variant, put, scaled
+from planner.kinds.training_kind import training_kind
 from planner.sizing.training.workload import TuningWorkload
 
 METHODS = (
@@ -38,14 +32,11 @@ TARGETS = (
     ("all_linear_head", gettext_lazy("all linear layers and the head")),
 )
 
-FINE_TUNING = Kind(
+FINE_TUNING = training_kind(
     names=("lora", "qlora", "full_finetune"),
     title=gettext_lazy("Fine-tuning"),
-    family=every_kind.TRAINS,
     about=gettext_lazy("A model is trained further on your samples: with adapters, or all of its weights."),
     workload=TuningWorkload,
-    setting=training_shared.setting,
-    pins=training_shared.pins,
     fields={
         **llm_shared.MODEL,
         "method": ChoiceField(
@@ -120,16 +111,7 @@ FINE_TUNING = Kind(
             unit=gettext_lazy("h"),
             help_text=gettext_lazy("Empty: no deadline."),
         ),
-        **training_fields.OBJECTIVE,
-        **every_kind.HEADROOM,
-        **training_fields.SCHEDULE,
-        **training_fields.TERMS,
-        **every_kind.FILTERS,
-        **every_kind.CURRENCY,
-        **training_fields.CHECKPOINTS,
-        **training_fields.DATA,
-        **training_fields.KEPT,
-        **every_kind.ASSUMED,
+        **training_fields.REST,
     },
     groups=(
         Group(
@@ -155,21 +137,9 @@ FINE_TUNING = Kind(
                 ),
             ),
         ),
-        training_fields.COMPUTED_GROUP,
-        training_fields.TARGETS_GROUP,
-        training_fields.SAVED_GROUP,
-        training_fields.WHEN_AND_WHERE,
+        *training_fields.GROUPS,
     ),
     ordered=(("mean", "sequence"), ("micro", "batch")),
-    columns=every_kind.columns(
-        memory=training_figures.MEMORY, speed=training_figures.SPEED, unit=training_figures.RUN
-    ),
-    measures=(training_figures.HOURS, training_figures.TOKENS),
-    costs=(every_kind.MONTHLY, training_figures.RUN_COST),
-    unit=gettext_lazy("run"),
-    chart_title=gettext_lazy("Cost against the hours of a run"),
-    can_restart=True,
-    headline=training_shared.headline,
     carrying=(
         "model",
         "method",
@@ -202,13 +172,6 @@ FINE_TUNING = Kind(
         *training_fields.VARIANTS,
         Variant("double", gettext_lazy("twice the samples"), scaled("samples", by=2)),
     ),
-    explorations=training_fields.EXPLORATIONS,
-    memory_note=training_shared.memory_note,
-    memory_facts=training_shared.memory_facts,
-    blocks=training_blocks.blocks,
-    cautions=training_shared.cautions,
-    notes=training_shared.notes,
-    model_line=training_shared.model_line,
     examples=(
         Example(
             "lora",

@@ -5,25 +5,16 @@ from __future__ import annotations
 from django.utils.translation import gettext_lazy
 
 from planner.fields import ChoiceField, NumberField
-from planner.kinds import (
-    every_kind,
-    llm_shared,
-    training_blocks,
-    training_fields,
-    training_figures,
-    training_shared,
-)
-from planner.kinds.frame import Example, Fold, Group, Kind, Variant, scaled
+from planner.kinds import llm_shared, training_fields
+from planner.kinds.frame import Example, Fold, Group, Variant, scaled
+from planner.kinds.training_kind import training_kind
 from planner.sizing.training.workload import PretrainingWorkload
 
-PRETRAINING = Kind(
+PRETRAINING = training_kind(
     names=("pretraining",),
     title=gettext_lazy("Pre-training"),
-    family=every_kind.TRAINS,
     about=gettext_lazy("A model is trained from scratch on so many tokens, on many machines, by a deadline."),
     workload=PretrainingWorkload,
-    setting=training_shared.setting,
-    pins=training_shared.pins,
     fields={
         **llm_shared.MODEL,
         "parameters": NumberField(
@@ -85,16 +76,7 @@ PRETRAINING = Kind(
             unit=gettext_lazy("h"),
             help_text=gettext_lazy("Empty: no deadline."),
         ),
-        **training_fields.OBJECTIVE,
-        **every_kind.HEADROOM,
-        **training_fields.SCHEDULE,
-        **training_fields.TERMS,
-        **every_kind.FILTERS,
-        **every_kind.CURRENCY,
-        **training_fields.CHECKPOINTS,
-        **training_fields.DATA,
-        **training_fields.KEPT,
-        **every_kind.ASSUMED,
+        **training_fields.REST,
     },
     groups=(
         Group(
@@ -109,21 +91,9 @@ PRETRAINING = Kind(
                 Fold(gettext_lazy("Micro-batch, network"), (("micro", "network"),)),
             ),
         ),
-        training_fields.COMPUTED_GROUP,
-        training_fields.TARGETS_GROUP,
-        training_fields.SAVED_GROUP,
-        training_fields.WHEN_AND_WHERE,
+        *training_fields.GROUPS,
     ),
-    columns=every_kind.columns(
-        memory=training_figures.MEMORY, speed=training_figures.SPEED, unit=training_figures.RUN
-    ),
-    measures=(training_figures.HOURS, training_figures.TOKENS),
-    costs=(every_kind.MONTHLY, training_figures.RUN_COST),
-    unit=gettext_lazy("run"),
     instead_of={"parameters": "model"},
-    chart_title=gettext_lazy("Cost against the hours of a run"),
-    can_restart=True,
-    headline=training_shared.headline,
     carrying=(
         "model",
         "parameters",
@@ -142,13 +112,6 @@ PRETRAINING = Kind(
         Variant("fewer", gettext_lazy("half the machines"), scaled("machines_max", by=0.5)),
         *training_fields.VARIANTS[4:],
     ),
-    explorations=training_fields.EXPLORATIONS,
-    memory_note=training_shared.memory_note,
-    memory_facts=training_shared.memory_facts,
-    blocks=training_blocks.blocks,
-    cautions=training_shared.cautions,
-    notes=training_shared.notes,
-    model_line=training_shared.model_line,
     examples=(
         Example(
             "pretraining",

@@ -313,3 +313,19 @@ OBJECTIVE: dict[str, SheetField] = {
         label=gettext_lazy("Rank by"), path=("objective",), default="cost", choices=OBJECTIVES
     ),
 }
+
+REST: dict[str, SheetField] = {
+    **OBJECTIVE,
+    **every_kind.HEADROOM,
+    **SCHEDULE,
+    **TERMS,
+    **every_kind.FILTERS,
+    **every_kind.CURRENCY,
+    **CHECKPOINTS,
+    **DATA,
+    **KEPT,
+    **every_kind.ASSUMED,
+}
+"""All fields that follow the deadline."""
+GROUPS = (COMPUTED_GROUP, TARGETS_GROUP, SAVED_GROUP, WHEN_AND_WHERE)
+"""All groups that follow what is trained and how much."""
