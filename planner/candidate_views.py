@@ -114,6 +114,10 @@ class CandidateView:
         return self.kind.memory_facts(self.it)
 
     @property
+    def other_layout(self) -> str:
+        return reach_words.other_layout(self.it)
+
+    @property
     def longest_context(self) -> str:
         return reach_words.longest_context(self.it)
 

@@ -9,11 +9,10 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from accounts.access import team_id
-from planner import services, wording
+from planner import reach_words, services, wording
 from planner.figures import money, seconds, significant
 from planner.forms import WorkbenchForm
 from planner.sizing.architecture import ModelError
@@ -71,7 +70,7 @@ def other_layouts(request: HttpRequest, offer_id: int) -> HttpResponse:
 
 def _row(choice: LayoutChoice) -> Row:
     return Row(
-        split=split_words(choice),
+        split=reach_words.split(choice.layout, choice.attention_dp, choice.machines_per_replica),
         replicas=choice.replicas,
         gpus=choice.gpus_per_replica,
         machines=choice.machines,
@@ -92,20 +91,3 @@ def _time(estimate: Estimate | None) -> str:
         return ""
     text, unit = seconds(estimate.value)
     return f"{text} {unit}"
-
-
-def split_words(choice: LayoutChoice) -> str:
-    """What is split over how many GPUs."""
-    layout = choice.layout
-    parts = []
-    if layout.tp > 1 and choice.attention_dp == 1:
-        parts.append(_("tensors over %(count)d") % {"count": layout.tp})
-    if choice.attention_dp > 1:
-        parts.append(_("attention by requests over %(count)d") % {"count": choice.attention_dp})
-    if layout.ep > 1:
-        parts.append(_("experts over %(count)d") % {"count": layout.ep})
-    if choice.machines_per_replica > 1:
-        parts.append(_("layers over %(count)d machines") % {"count": choice.machines_per_replica})
-    elif layout.pp > 1:
-        parts.append(_("layers over %(count)d") % {"count": layout.pp})
-    return ", ".join(parts) or _("one GPU")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from planner.figures import money, seconds
 from planner.sizing.devices import Layout
 from planner.sizing.results import Candidate
 
@@ -64,3 +65,44 @@ def longest_context(candidate: Candidate) -> str:
     if found.is_own_layout:
         return said
     return said + " " + _("That is another split than this answer's: “Other layouts” shows its speed.")
+
+
+def split(layout: Layout, attention_dp: int = 1, machines_per_replica: int = 1) -> str:
+    """What is split over how many GPUs."""
+    parts = []
+    if layout.tp > 1 and attention_dp == 1:
+        parts.append(_("tensors over %(count)d") % {"count": layout.tp})
+    if attention_dp > 1:
+        parts.append(_("attention by requests over %(count)d") % {"count": attention_dp})
+    if layout.ep > 1:
+        parts.append(_("experts over %(count)d") % {"count": layout.ep})
+    if machines_per_replica > 1:
+        parts.append(_("layers over %(count)d machines") % {"count": machines_per_replica})
+    elif layout.pp > 1:
+        parts.append(_("layers over %(count)d") % {"count": layout.pp})
+    return ", ".join(parts) or _("one GPU")
+
+
+def other_layout(candidate: Candidate) -> str:
+    """That the same machine, split otherwise, needs fewer of them."""
+    found = candidate.other_layout
+    if found is None:
+        return ""
+    words = {
+        "split": split(found.layout, found.attention_dp),
+        "n": found.machines,
+        "now": candidate.machines,
+        "month": f"{'' if found.complete else '≥ '}{money(found.total, found.currency)}",
+        "ttft": " ".join(seconds(found.ttft_s.value)) if found.ttft_s else "–",
+        "tpot": " ".join(seconds(found.tpot_s.value)) if found.tpot_s else "–",
+    }
+    return (
+        ngettext(
+            "Split otherwise (%(split)s), %(n)d of these machines does it instead of %(now)d: %(month)s a month, TTFT "
+            "%(ttft)s, TPOT %(tpot)s.",
+            "Split otherwise (%(split)s), %(n)d of these machines do it instead of %(now)d: %(month)s a month, TTFT "
+            "%(ttft)s, TPOT %(tpot)s.",
+            found.machines,
+        )
+        % words
+    )

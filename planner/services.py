@@ -108,9 +108,10 @@ def compare(
     Raises ``UnknownModel``, ``NotSized`` and ``UnknownRuntime`` for what cannot be sized at all.
     """
     setting = _setting(workload, at, team_id)
-    return core.compare(
+    placements = _placements(setting)
+    found = core.compare(
         setting,
-        _placements(setting),
+        placements,
         engine_version=__version__,
         limit=limit,
         offset=offset,
@@ -118,6 +119,19 @@ def compare(
         sort=sort,
         first_of_each=first_of_each,
     )
+    if not found.candidates or found.candidates[0].rank != 1:
+        return found
+    first = _with_other_layout(setting, placements, found.candidates[0])
+    return found.model_copy(update={"candidates": (first, *found.candidates[1:])})
+
+
+def _with_other_layout(setting: Setting[Any], placements: Placements, first: Candidate) -> Candidate:
+    """The candidate with a split of its machine that the ranking does not try, where that needs fewer machines."""
+    row = setting.market.position(first.offer.offer_id)
+    if row is None or not isinstance(setting, LlmSetting):
+        return first
+    other = layouts.fewer_machines(setting, placements, row, first)
+    return first if other is None else first.model_copy(update={"other_layout": other})
 
 
 def candidate(
@@ -128,7 +142,9 @@ def candidate(
     row = setting.market.position(offer_id)
     if row is None:
         raise UnknownOffer(offer_id)
-    return core.one_candidate(setting, _placements(setting), row)
+    placements = _placements(setting)
+    found = core.one_candidate(setting, placements, row)
+    return _with_other_layout(setting, placements, found) if isinstance(found, Candidate) else found
 
 
 def other_layouts(

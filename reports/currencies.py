@@ -18,6 +18,7 @@ from planner.sizing.results import (
     Candidate,
     Comparison,
     FewerReplicas,
+    OtherLayout,
     Relief,
     Remedy,
     SmallestChange,
@@ -105,7 +106,7 @@ def _converted(comparison: Comparison, currency: str, factor: Decimal, known: Ra
     return comparison.model_copy(update=changes)
 
 
-Monthly = TypeVar("Monthly", FewerReplicas, Relief, Remedy, TermCost)
+Monthly = TypeVar("Monthly", FewerReplicas, OtherLayout, Relief, Remedy, TermCost)
 
 
 def _month(each: Monthly, currency: str, factor: Decimal) -> Monthly:
@@ -151,6 +152,8 @@ def _candidate(candidate: Candidate, currency: str, factor: Decimal, known: Rate
         changes["batch"] = candidate.batch.model_copy(update={"cost": cost})
     if candidate.fewer_replicas is not None:
         changes["fewer_replicas"] = _month(candidate.fewer_replicas, currency, factor)
+    if candidate.other_layout is not None:
+        changes["other_layout"] = _month(candidate.other_layout, currency, factor)
     changes["reliefs"] = tuple(_month(each, currency, factor) for each in candidate.reliefs)
     changes["terms"] = tuple(_month(each, currency, factor) for each in candidate.terms)
     changes["smallest"] = tuple(

@@ -17,7 +17,7 @@ from planner.sizing.options import Desk, Option, altered
 from planner.sizing.placing import Placement
 from planner.sizing.points import UnknownRate, serving_point
 from planner.sizing.quantities import Estimate, Frozen
-from planner.sizing.results import Limit, MemorySplit, Miss, Money, Verdict
+from planner.sizing.results import Candidate, Limit, MemorySplit, Miss, Money, OtherLayout, Verdict
 from planner.sizing.setting import Refusal
 from planner.sizing.speculation import draft_of
 from planner.sizing.weighing import weigh
@@ -112,6 +112,39 @@ def alternatives(
         monthly = bill_of(setting, weighed, row, placed)
         choices.append(_choice(split, placed, shown, monthly.total, monthly.currency, monthly.complete))
     return tuple(choices)
+
+
+def fewer_machines(
+    setting: LlmSetting, placements: list[Placement | Refusal], row: int, candidate: Candidate
+) -> OtherLayout | None:
+    """A split of the candidate's machine with which fewer of them do the same, the fewest and then the cheapest first.
+
+    The comparison tries one way to split alone. Targets that the candidate misses may be missed, no others.
+    """
+    if candidate.machines == 1 or candidate.offer.gpu_count == 1:
+        return None
+    missed = {miss.target for miss in candidate.misses}
+    better = [
+        choice
+        for choice in alternatives(setting, placements, row)
+        if choice.machines < candidate.machines
+        and choice.verdict == "fits"
+        and {miss.target for miss in choice.misses} <= missed
+    ]
+    if not better:
+        return None
+    best = min(better, key=lambda choice: (choice.machines, choice.total))
+    return OtherLayout(
+        layout=best.layout,
+        attention_dp=best.attention_dp,
+        replicas=best.replicas,
+        machines=best.machines,
+        ttft_s=best.ttft_s,
+        tpot_s=best.tpot_s,
+        total=best.total,
+        currency=best.currency,
+        complete=best.complete,
+    )
 
 
 def splits(desk: Desk, machine: Machine, nodes: tuple[int, ...] = ()) -> list[Split]:

@@ -371,6 +371,21 @@ class SmallerMachine(Frozen):
     effective_batch: int
 
 
+class OtherLayout(Frozen):
+    """Another split of the same machine that does the same with fewer of them."""
+
+    layout: Layout
+    attention_dp: int
+    """Ranks that each keep the attention of their own requests."""
+    replicas: int
+    machines: int
+    ttft_s: Estimate | None
+    tpot_s: Estimate | None
+    total: Money
+    currency: str
+    complete: bool
+
+
 class LongestContext(Frozen):
     """The most tokens that each request of the peak may have on one machine of the offer, by its best split."""
 
@@ -405,6 +420,8 @@ class Candidate(Frozen):
     """Of the same candidates, where the work is a run that ends: its cost on each term of sale, the cheapest first."""
     smallest: tuple[SmallerMachine, ...] = ()
     """Of the same candidates, of training: the smallest machine that works, and smaller ones by one change."""
+    other_layout: OtherLayout | None = None
+    """Of the same candidates: a split that the ranking does not try, where it needs fewer machines."""
     longest_context: LongestContext | None = None
     """Of the same candidates, of kinds that hold requests at once."""
     gpus_per_replica: int

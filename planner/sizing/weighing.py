@@ -281,7 +281,7 @@ def standing(setting: Setting[Any], weighed: Weighed, sort: str | None = None) -
 def _rented_bytes(placed: Placed) -> float:
     """Memory of all GPUs that are rented, idle ones too: what a smaller machine has less of."""
     machine = placed.machine
-    return float(placed.machines * machine.device_count * machine.device.memory_bytes) * machine.fraction
+    return float(placed.machines * machine.device_count * machine.device.memory_bytes)
 
 
 EVERY_KIND: dict[str, Callable[[Placed], float]] = {"smallest": _rented_bytes}
