@@ -247,10 +247,11 @@ class Search:
             ),
         )
 
-    def smallest(self, machine: Machine) -> tuple[Job, Peak] | None:
-        """The job that needs least memory, whether it fits or not, on the most machines that can share the batch."""
+    def smallest(self, machine: Machine, most: int | None = None) -> tuple[Job, Peak] | None:
+        """The job that needs least memory, whether it fits or not, on the most machines that can share the batch, at
+        most ``most`` of them."""
         links = fabric(machine.device, self.task.network_bytes_per_s, machine.device_count)
-        for machines in reversed(machine_counts(self.task.machines_maximum)):
+        for machines in reversed(machine_counts(min(self.task.machines_maximum, most or GPUS_MAXIMUM))):
             jobs, peaks = self.memory(machine, machine.device_count * machines, links.domain)
             if jobs:
                 n = int(np.argmin(np.asarray(peaks.total)))
@@ -296,6 +297,10 @@ def cannot_train(task: Task, machine: Machine) -> Refusal | None:
     except NoRate:
         return Refusal("support", {"rule": "matrix_rate_unknown", "device": device.name})
     return None
+
+
+GPUS_MAXIMUM = 10**6
+"""More than anybody rents."""
 
 
 def machine_counts(most: int) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from planner.sizing.devices import Machine
 from planner.sizing.offers import Flags, Integers
 from planner.sizing.results import SmallerMachine
 from planner.sizing.setting import Change, Refusal, Setting
-from planner.sizing.training.placing import Search, Task, TrainingPlacement
+from planner.sizing.training.placing import GPUS_MAXIMUM, Search, Task, TrainingPlacement
 from planner.sizing.weighing import REASONS, Weighed
 
 CHANGES_SHOWN = 6
@@ -58,7 +58,8 @@ def smallest(
         usable = 1 - changed.workload.headroom_fraction
         for number in small:
             machine = market.machines[number]
-            least = search.smallest(machine)
+            # As many of them as have less memory together than the smallest that works.
+            least = search.smallest(machine, int(min(GPUS_MAXIMUM, (limit - 1) // memory_bytes(machine))))
             if least is None or float(least[1].total) > usable * machine.device.engine_total_bytes:
                 continue
             placed = place_on(changed, number)
