@@ -8,9 +8,13 @@ from pathlib import Path
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.functional import Promise
+from django.utils.safestring import mark_safe
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
+
+from planner import methods_text
 
 DOCUMENTS: dict[str, tuple[str, str | Promise]] = {
     "speed": ("methods.md", _("How speed is predicted")),
@@ -30,4 +34,14 @@ def methods(request: HttpRequest, subject: str) -> HttpResponse:
         raise Http404
     name, title = DOCUMENTS[subject]
     others = [(key, words) for key, (_name, words) in DOCUMENTS.items() if key != subject]
-    return render(request, "planner/methods.html", {"title": title, "text": _text(name), "others": others})
+    # Escaped piece by piece where it is made.
+    written = mark_safe(methods_text.html(_text(name), _link))  # noqa: S308  # nosec B308, B703
+    return render(request, "planner/methods.html", {"title": title, "document": written, "others": others})
+
+
+def _link(target: str) -> str | None:
+    """The page of a document that one of them links to."""
+    for key, (name, _words) in DOCUMENTS.items():
+        if target.partition("#")[0] == name:
+            return reverse("planner:methods", args=[key])
+    return None
