@@ -46,7 +46,7 @@ WHOLE_RUN = ("gpu_hours", "minutes_to_train")
 """Metrics of whole runs: reported, not fitted, since start-up, restarts and evaluation are in them."""
 ORIGIN = "fitted on published training measurements, see docs/methods-training.md"
 INSIDE = {"memory": 0.8, "speed": 0.89}
-"""A little more than 80 % of speed: what is left out is publisher and family together."""
+"""More than 80 % of what speeds missed: of publishers and families that a fit did not see, fewer lie inside."""
 SPREAD_ROWS_MINIMUM = 20
 
 
