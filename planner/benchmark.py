@@ -26,7 +26,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import NoReverseMatch, reverse
 
-from planner import calibration, market, speed_constants
+from planner import benchmark_refresh, calibration, market, speed_constants
 from planner.evaluation.rows import read
 from planner.evaluation.throughput_answers import predictions
 
@@ -115,7 +115,9 @@ def fresh(path: str) -> str:
     return f"{path}?in={next(_lengths)}"
 
 
-def figures(at: datetime, *, runs: int = 20, large: bool = True, evaluate: bool = True) -> Iterator[Figure]:
+def figures(
+    at: datetime, *, runs: int = 20, large: bool = True, evaluate: bool = True, refresh: bool = True
+) -> Iterator[Figure]:
     """Every figure, as it is measured."""
     factory = RequestFactory()
     yield Taken().run(lambda: bare_view(factory.get("/")).content, runs).figure("bare view", None)
@@ -156,6 +158,21 @@ def figures(at: datetime, *, runs: int = 20, large: bool = True, evaluate: bool 
     if evaluate:
         yield _evaluate()
         yield _predictions(runs)
+    if refresh:
+        yield from _refresh()
+
+
+def _refresh() -> Iterator[Figure]:
+    """The longest price list, read anew over the shipped catalog: time, and memory of the whole process."""
+    time_name, memory_name = "refresh of Azure's whole list", "memory of that process at most"
+    if benchmark_refresh.rows_file() is None:
+        note = "no measurement files (MITSUMORI_MEASUREMENTS)"
+        yield Figure(time_name, 60, None, "once", 0, "s", note)
+        yield Figure(memory_name, 400, None, "once", 0, "MB", note)
+        return
+    took = benchmark_refresh.measured()
+    yield Figure(time_name, 60, took.seconds, "once", 1, "s", f"{took.rows} rows", took.cpu_s)
+    yield Figure(memory_name, 400, took.peak_bytes / 1e6, "once", 1, "MB")
 
 
 def _catalog_lists(client: Client, runs: int) -> Iterator[Figure]:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
+from pydantic.dataclasses import dataclass
 
 
 class Value(BaseModel):
@@ -21,8 +22,12 @@ class Page(Value):
     body: bytes
 
 
-class Quote(Value):
-    """One price of one machine, as the source states it today."""
+@dataclass(frozen=True, slots=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class Quote:
+    """One price of one machine, as the source states it today.
+
+    Checked like the others, but without a dictionary of its own: a list of 67,000 is a third as large.
+    """
 
     provider: str = ""
     """Empty: the source's own provider."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from planner import benchmark, market, services
+from catalog.models import Offer, Provider
+from planner import benchmark, benchmark_refresh, market, services
 from planner.benchmark import Figure, Taken, percentile
 from planner.sizing.workload import ServingWorkload
 from tests.planner.factories import make_small_catalog
@@ -49,3 +52,21 @@ def test_an_enlarged_market_is_compared_like_the_real_one(at: datetime) -> None:
     assert large.candidates[0].monthly.total == small.candidates[0].monthly.total
     services.forget()
     assert services.compare(ServingWorkload(), at=at).candidates_total == small.candidates_total
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_refresh_in_the_shape_of_the_source_takes_every_row(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: Any
+) -> None:
+    file = tmp_path / "prices" / benchmark_refresh.ROWS_FILE
+    file.parent.mkdir()
+    rows = [f"region{number},Standard_D{number}s_v5,0.{number + 1:03}" for number in range(25)]
+    file.write_text("\n".join(["region,sku,usd_per_hour", *rows]), encoding="utf-8")
+    settings.MEASUREMENTS_DIR = tmp_path
+    monkeypatch.setattr(benchmark_refresh, "ROWS_PER_PAGE", 10)
+    Provider.objects.create(slug="azure", name="Microsoft Azure")
+    took = benchmark_refresh.here()
+    assert took.rows == 25
+    assert Offer.objects.filter(provider="azure").count() == 25
+    assert took.peak_bytes > 10e6
+    assert took.seconds > 0

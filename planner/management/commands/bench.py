@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from argparse import SUPPRESS
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
-from planner import benchmark
+from planner import benchmark, benchmark_refresh
 from planner.benchmark import Figure
 
 
@@ -23,13 +24,22 @@ class Command(BaseCommand):
         )
         parser.add_argument("--skip-evaluate", action="store_true", help="leave out the measurement files")
 
+        parser.add_argument(
+            "--skip-refresh", action="store_true", help="leave out the refresh of a price list"
+        )
+        parser.add_argument("--refresh-alone", action="store_true", help=SUPPRESS)
+
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["refresh_alone"]:
+            self.stdout.write(benchmark_refresh.here().model_dump_json())
+            return
         found: list[Figure] = []
         for figure in benchmark.figures(
             timezone.now(),
             runs=max(5, options["runs"]),
             large=not options["skip_large"],
             evaluate=not options["skip_evaluate"],
+            refresh=not options["skip_refresh"],
         ):
             found.append(figure)
             if not options["json"]:
