@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 from django.db.models import Count, Max, Min, OuterRef, Subquery
 from django.utils.translation import get_language, pgettext_lazy
@@ -22,6 +22,7 @@ from catalog.models import (
     KeptBack,
     Offer,
     Price,
+    PriceUnit,
     Refresh,
     RefreshQuerySet,
     RefreshStatus,
@@ -36,6 +37,8 @@ from catalog.sources import Source
 GIB = 1024**3
 SOURCE_LENGTH = 22
 KEPT_BACK_SHOWN = 200
+OTHER_TERMS_SHOWN = 30
+"""Spot prices by zone are many; the list of offers has them all."""
 SHOWN_RATES: tuple[Rate, ...] = ("bf16", "fp8", "int8", "fp4")
 
 
@@ -183,6 +186,29 @@ def _per_dollar(offer: Offer, figure: float | None, unit: float) -> str | None:
         return None
     devices = offer.gpu_count * float(offer.gpu_fraction)
     return number(figure * devices / float(offer.usd_per_hour) / unit, 3)
+
+
+def other_terms(offer: Offer) -> list[dict[str, Any]]:
+    """The same machine in the same region on other terms of sale, cheapest hour first; one query."""
+    found = (
+        Offer.objects.current()
+        .filter(
+            provider=offer.provider_id, sku=offer.sku, region=offer.region, gpu_count=offer.gpu_count,
+            current_price__unit=PriceUnit.HOUR,
+        )
+        .exclude(pk=offer.pk)
+        .select_related("current_price")
+        .order_by("usd_per_hour", "pk")
+    )  # fmt: skip
+    rows = []
+    for one in found[:OTHER_TERMS_SHOWN]:
+        price = cast(Price, one.current_price)  # the query asks for offers with a price
+        rows.append({
+            "offer": one, "terms": wording.say(wording.TIER_DETAILS, one.tier_detail), "price": price,
+            "amount": money(price.amount), "upfront": money(price.upfront) if price.upfront else "",
+            "recurring": money(price.recurring) if price.upfront and price.recurring is not None else "",
+        })  # fmt: skip
+    return rows
 
 
 def offer_row(offer: Offer, at: datetime, place_name: str = "") -> dict[str, Any]:

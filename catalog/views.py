@@ -117,6 +117,7 @@ def offer(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "offer": found,
         "row": presenters.offer_rows([found], at)[0],
+        "others": presenters.other_terms(found),
         "machine": sheets.machine_facts(found, size),
         "size": size,
         "prices": found.prices.all()[:PRICES_SHOWN],

@@ -164,6 +164,16 @@ def test_pages_and_api_show_fee_hour_and_term(ask: Ask, client: Client) -> None:
     page = client.get(f"/catalog/offers/{offer.pk}/").content.decode()
     assert "131400 USD upfront for 12 months + 30 USD/h" in page
     assert "1 year, partly upfront" in page
+    on_demand = Offer.objects.get(sku="p5.48xlarge", tier="on_demand")
+    others = (
+        client.get(f"/catalog/offers/{on_demand.pk}/")
+        .content.decode()
+        .split("on other terms")[1]
+        .split("</table>")[0]
+    )
+    assert [
+        cell in others for cell in ("131,400.00", "45.00 USD", "30.00", ">12<", "788,400.00", ">36<")
+    ] == [True] * 6
     assert "131400 USD upfront" in client.get("/catalog/offers/?q=p5.48xlarge").content.decode()
     rows = client.get("/api/v1/prices?tier=reserved").json()["items"]
     row = next(row for row in rows if row["id"] == offer.pk)
