@@ -442,7 +442,7 @@ def test_a_misspelt_name_in_a_link_has_its_neighbours_beside_it(client: Client) 
 def test_ranges_of_memory_stand_beside_its_parts(client: Client) -> None:
     page = client.get("/workbench/").content.decode()
     key = page.partition('<ul class="key">')[2].partition("</ul>")[0]
-    assert re.search(r"overhead <b>[\d.]+</b> <span class=\"range\">[\d.]+–[\d.]+</span>", key)
+    assert re.search(r"overhead <a [^>]+><b>[\d.]+</b></a> <span class=\"range\">[\d.]+–[\d.]+</span>", key)
 
 
 @pytest.mark.parametrize(
