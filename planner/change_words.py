@@ -67,7 +67,12 @@ def change(what: Mapping[str, Any]) -> str:
     """One computed change: ``{"change": "weights_format", "to": "fp8"}`` → "weights in FP8"."""
     code = str(what.get("change", ""))
     to = what.get("to", what.get("value", ""))
-    return _change(code, to)
+    said = _change(code, to)
+    return (
+        str(_("%(what)s (then without headroom)")) % {"what": said}
+        if what.get("verdict") == "tight"
+        else said
+    )
 
 
 def _change(code: str, to: Any) -> str:

@@ -306,7 +306,8 @@ def defensible(comparison: Comparison, first: Candidate) -> Defensible | None:
         besides=besides,
         what=wording.listed(
             (
-                f"{layout}, {found.offer.accelerator}",
+                layout,
+                found.offer.accelerator,
                 found.offer.provider_name,
                 wording.age(found.offer.price_age_days),
             )

@@ -64,9 +64,7 @@ def _remedy(it: Remedy, language: str) -> RemedyView:
         what=change_words.change({"change": it.change, "to": it.value}),
         month=_month(it.total, it.currency, complete=it.complete),
         first=wording.listed(
-            part
-            for part in (f"{layout}, {offer.accelerator}", offer.provider_name, place or offer.region)
-            if part
+            part for part in (layout, offer.accelerator, offer.provider_name, place or offer.region) if part
         ),
         how_many=how_many,
     )

@@ -208,18 +208,25 @@ class TrainingSetting(Setting[TrainingPlacement]):
     def what_would_help(self, refusal: Refusal, machine: Machine) -> tuple[dict[str, Any], ...]:
         """Changes that would make it fit on this machine, those that change training least first."""
         found: list[dict[str, Any]] = []
-        usable = machine.device.engine_total_bytes * (1 - self.workload.headroom_fraction)
+        whole = machine.device.engine_total_bytes
+        usable = whole * (1 - self.workload.headroom_fraction)
         for change in self._smaller():
-            if change.name == TOGETHER and found:
+            if change.name == TOGETHER and any(one["verdict"] == "fits" for one in found):
                 continue
             key = f"{change.name} {change.value}"
             if key not in self._searches:
                 self._searches[key] = Search(self.changed(change.update).question.task())
             least = self._searches[key].smallest(machine)
-            if least is not None and float(least[1].total) <= usable:
-                found.append(
-                    {"change": change.name, "to": change.value, "needed_bytes": round(float(least[1].total))}
-                )
+            if least is None or (needed := float(least[1].total)) > whole:
+                continue
+            found.append(
+                {
+                    "change": change.name,
+                    "to": change.value,
+                    "needed_bytes": round(needed),
+                    "verdict": "fits" if needed <= usable else "tight",
+                }
+            )
         return tuple(found)
 
     def changes(self) -> tuple[Change, ...]:
