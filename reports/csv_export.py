@@ -21,5 +21,5 @@ def render(sheet: Sheet) -> bytes:
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow([head.name for head in heads(sheet)])
     for row in rows(sheet, coded=True):
-        writer.writerow([cell(value) for value in row])
+        writer.writerow(["" if value is None else cell(value) for value in row])  # most cells are empty
     return (BOM + out.getvalue()).encode("utf-8", "replace")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -48,7 +48,8 @@ class Sheet:
     catalog_version: str
     fingerprint: str | None
     workloads: tuple[SheetWorkload, ...]
-    content_text: str
+    content: Callable[[], str]
+    """Writes the canonical content out: a megabyte that only one kind of file wants."""
     checklist: Checklist | None = None
     origin: str = ""
     """How its figures came here, if they were not computed here: ``copy``, ``fork`` or ``import``."""
@@ -60,6 +61,10 @@ class Sheet:
 
     converted: tuple[str, date, dict[str, Decimal]] | None = None
     """The currency it is shown in, the day of the rates and the rates per USD, where that is not the plan's own."""
+
+    @property
+    def content_text(self) -> str:
+        return self.content()
 
     @property
     def address(self) -> str:
@@ -102,7 +107,7 @@ def of_version(version: PlanVersion, *, is_shared: bool = False) -> Sheet:
         workloads=tuple(
             SheetWorkload(row.position, row.name, row.kind, row.query, read_comparison(row)) for row in rows
         ),
-        content_text=content_text(version, rows),
+        content=lambda: content_text(version, rows),
         checklist=Checklist.model_validate_json(version.checklist_text) if version.checklist_text else None,
         origin=version.plan.origin if _is_first(version) else "",
     )
@@ -116,21 +121,25 @@ def _is_first(version: PlanVersion) -> bool:
 def of_draft(title: str, answers: Sequence[tuple[NamedWorkload, Comparison]]) -> Sheet:
     """A workbench that nobody saved: the same figures, no number, no fingerprint."""
     first = answers[0][1]
-    version = PlanVersion(
-        title=title,
-        priced_at=first.priced_at,
-        engine_version=first.engine_version,
-        catalog_version=first.catalog_version,
-    )
-    rows = [
-        PlanWorkload(
-            name=named.name,
-            kind=comparison.kind,
-            inputs_text=canonical(named.workload.model_dump(mode="json", by_alias=True)),
-            comparison_text=comparison_text(comparison),
+
+    def content() -> str:
+        version = PlanVersion(
+            title=title,
+            priced_at=first.priced_at,
+            engine_version=first.engine_version,
+            catalog_version=first.catalog_version,
         )
-        for named, comparison in answers
-    ]
+        rows = [
+            PlanWorkload(
+                name=named.name,
+                kind=comparison.kind,
+                inputs_text=canonical(named.workload.model_dump(mode="json", by_alias=True)),
+                comparison_text=comparison_text(comparison),
+            )
+            for named, comparison in answers
+        ]
+        return content_text(version, rows)
+
     return Sheet(
         title=title,
         prepared_for="",
@@ -147,5 +156,5 @@ def of_draft(title: str, answers: Sequence[tuple[NamedWorkload, Comparison]]) ->
             SheetWorkload(position, named.name, comparison.kind, named.query, comparison)
             for position, (named, comparison) in enumerate(answers, start=1)
         ),
-        content_text=content_text(version, rows),
+        content=content,
     )

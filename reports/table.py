@@ -148,6 +148,7 @@ def rows(sheet: Sheet, *, coded: bool = False) -> Iterator[list[Value]]:
     Rejected offers are left out where the sheet says so.
     """
     middle, own = columns(sheet), own_fields(sheet)
+    width, of_offers = _of_offers(middle)
     for workload in sheet.workloads:
         name = workload.name or (_english_name(workload) if coded else workload_name(workload))
         first = [sheet.slug or "", sheet.number, sheet.title, name]
@@ -165,7 +166,7 @@ def rows(sheet: Sheet, *, coded: bool = False) -> Iterator[list[Value]]:
                 *first,
                 _status("rejected", coded),
                 *asked,
-                *_rejection(middle, rejection, coded),
+                *_rejection(width, of_offers, rejection, coded),
                 *_last(sheet, rejection, coded),
             ]
 
@@ -224,12 +225,24 @@ def _candidate(middle: tuple[Column, ...], candidate: Candidate, coded: bool) ->
             yield from ends(column, candidate)
 
 
-def _rejection(middle: tuple[Column, ...], rejection: Rejection, coded: bool) -> Iterator[Value]:
-    offer_only = cast(Candidate, SimpleNamespace(offer=rejection.offer))
+def _of_offers(middle: tuple[Column, ...]) -> tuple[int, list[tuple[int, Column]]]:
+    """How many cells the columns take, and where those stand that speak of the offer alone."""
+    place, found = 0, []
     for column in middle:
-        yield figure(column, offer_only, coded=coded) if column.key in OFFER_KEYS else None
-        if column.estimate is not None:
-            yield from (None, None)
+        if column.key in OFFER_KEYS:
+            found.append((place, column))
+        place += 1 if column.estimate is None else 3  # a figure, and the ends of its range
+    return place, found
+
+
+def _rejection(
+    width: int, of_offers: list[tuple[int, Column]], rejection: Rejection, coded: bool
+) -> list[Value]:
+    offer_only = cast(Candidate, SimpleNamespace(offer=rejection.offer))
+    cells: list[Value] = [None] * width
+    for place, column in of_offers:
+        cells[place] = figure(column, offer_only, coded=coded)
+    return cells
 
 
 def _last(sheet: Sheet, row: Candidate | Rejection, coded: bool) -> list[Value]:

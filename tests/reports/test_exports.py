@@ -298,7 +298,7 @@ def test_the_json_file_carries_content_and_fingerprint_and_can_be_computed_again
     ],
 )
 def test_the_file_name_is_one_safe_name(title: str) -> None:
-    sheet = sheets.Sheet(title, "", "", "", "abcdefgh2345", 3, AT, AT, "1", "1", "f" * 64, (), "{}")
+    sheet = sheets.Sheet(title, "", "", "", "abcdefgh2345", 3, AT, AT, "1", "1", "f" * 64, (), lambda: "{}")
     made = exports.make(sheet, "json", "en")
     disposition = made.disposition
     assert disposition.isascii()

@@ -13,12 +13,15 @@ from typing import Any
 import pytest
 from django.core import mail
 from django.core.management import call_command
+from django_celery_beat.models import PeriodicTask
+from django_celery_beat.schedulers import DatabaseScheduler
 
 from accounts.models import Role
 from accounts.services import remove_member
 from catalog import private_offers
 from catalog.models import CatalogVersion, Offer
 from catalog.quote_forms import QuoteForm
+from mitsumori.celery import app
 from reports import notes, price_mail, price_words, prices, services, tasks
 from reports.models import Plan, PriceMove, PriceNotice
 from tests.factories import AT, make_member, make_team, make_user
@@ -446,3 +449,17 @@ def test_two_who_send_at_once_send_one_mail(monkeypatch: pytest.MonkeyPatch, is_
     raised = together(*[lambda: price_mail.send_waiting(LATER)] * 2)
     assert raised == []
     assert len(mail.outbox) == (1 if is_claimed else 2)
+
+
+# The schedule -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)  # the scheduler closes what connections it finds
+def test_beat_looks_every_quarter_of_an_hour_and_a_worker_knows_how() -> None:
+    app.loader.import_default_modules()
+    assert "reports.tasks.look_at_prices" in app.tasks
+    DatabaseScheduler(app=app)
+    entry = PeriodicTask.objects.get(task="reports.tasks.look_at_prices")
+    assert entry.enabled
+    assert entry.interval is not None
+    assert timedelta(**{entry.interval.period: entry.interval.every}) == timedelta(minutes=15)
