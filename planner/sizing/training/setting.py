@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_UP, Decimal
 from functools import partial
@@ -72,6 +72,11 @@ class TrainingSetting(Setting[TrainingPlacement]):
         """The run on one machine of the market."""
         asked = self.question
         return place(asked.task(), [self.with_host(number)], partial(runs.finish, asked))[0]
+
+    def place_some(self, numbers: Sequence[int]) -> list[TrainingPlacement | Refusal]:
+        asked = self.question
+        machines = [self.with_host(number) for number in numbers]
+        return place(asked.task(), machines, partial(runs.finish, asked))
 
     def placing_key(self) -> str:
         keys = set(WITHOUT_EFFECT) - {"interruptible"}
