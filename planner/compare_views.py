@@ -264,7 +264,8 @@ def _viewed(form: WorkbenchForm, candidate: Candidate, workload: CommonWorkload)
 
 def _why_not(rejection: Rejection) -> str:
     told = rejections.rejected(rejection, get_language() or "en")
-    return f"{told['reason']}. {told['row'].shortfall or told['row'].detail}".strip()
+    detail = told["row"].shortfall or told["row"].detail
+    return f"{told['reason']}: {detail}" if detail else str(told["reason"])
 
 
 def _effects(base: CandidateView | None, found: CandidateView | None) -> dict[str, str]:
