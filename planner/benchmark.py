@@ -26,7 +26,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import NoReverseMatch, reverse
 
-from planner import benchmark_refresh, calibration, market, speed_constants
+from planner import benchmark_lists, benchmark_refresh, benchmark_weight, calibration, market, speed_constants
 from planner.evaluation.rows import read
 from planner.evaluation.throughput_answers import predictions
 
@@ -116,8 +116,9 @@ def fresh(path: str) -> str:
 
 
 def figures(
-    at: datetime, *, runs: int = 20, large: bool = True, evaluate: bool = True, refresh: bool = True
-) -> Iterator[Figure]:
+    at: datetime, *, runs: int = 20, large: bool = True, evaluate: bool = True, refresh: bool = True,
+    lists: bool = True,
+) -> Iterator[Figure]:  # fmt: skip
     """Every figure, as it is measured."""
     factory = RequestFactory()
     yield Taken().run(lambda: bare_view(factory.get("/")).content, runs).figure("bare view", None)
@@ -147,11 +148,8 @@ def figures(
         .figure("refine fragment, only money or filters changed", 150, 0.95)
     )
     yield from _catalog_lists(client, runs)
-    at_once = _at_once(workbench)
-    yield Figure(
-        f"refine fragment, {AT_ONCE} at once", 500, percentile(at_once, 0.95), "95% quantile", len(at_once),
-        note=f"{PROCESSES} processes x {THREADS} threads, from view entry",
-    )  # fmt: skip
+    yield from _at_once(workbench)
+    yield from _weights(client, workbench)
     yield from _exports(client, runs)
     if large:
         yield from _large(at, client, workbench, runs)
@@ -160,6 +158,37 @@ def figures(
         yield _predictions(runs)
     if refresh:
         yield from _refresh()
+    if lists:
+        yield from _long_lists(runs)
+
+
+def _long_lists(runs: int) -> Iterator[Figure]:
+    """Lists over a quarter of a million offers: kept until the catalog changes; the first after that stands apart."""
+    found = benchmark_lists.measured(max(5, runs // 2))
+    for one in found:
+        yield Figure(
+            f"list of {one.name}", 100, one.again_ms, "median", max(5, runs // 2), note=f"{one.offers} offers",
+            cpu=one.again_cpu_ms,
+        )  # fmt: skip
+    slowest = max(found, key=lambda one: one.first_ms)
+    note = f"{slowest.name}, {slowest.offers} offers"
+    yield Figure("slowest of them, first after a change", None, slowest.first_ms, "once", 1, note=note)
+
+
+def _weights(client: Client, workbench: str) -> Iterator[Figure]:
+    """What a first visit fetches, compressed."""
+    ask = asking(client)
+    for name, path in (("workbench", workbench), ("start page", reverse("planner:start"))):
+        for charts, limit in ((False, 150), (True, 700)):
+            size = benchmark_weight.bytes_of(ask, path, charts=charts) / 1000
+            yield Figure(
+                f"{name}, compressed, {'with' if charts else 'without'} charts", limit, size, "once", 1, "kB"
+            )
+
+
+def asking(client: Client | None = None) -> Callable[[str], bytes]:
+    """Asks for a path; an answer other than 200 is an error."""
+    return partial(_get, client or _client())
 
 
 def _refresh() -> Iterator[Figure]:
@@ -245,25 +274,33 @@ def _large(at: datetime, client: Client, workbench: str, runs: int) -> Iterator[
         market.forget()
 
 
-def _worker(path: str, first: int, requests: int, answers: multiprocessing.SimpleQueue[list[float]]) -> None:
-    def one(number: int) -> float:
+def _worker(addresses: list[str], answers: multiprocessing.SimpleQueue[list[float]]) -> None:
+    def one(address: str) -> float:
         client = _client(fragment=True)
-        return Taken().run(lambda: _get(client, f"{path}?in={number}")).clock[0]
+        return Taken().run(lambda: _get(client, address)).clock[0]
 
     with ThreadPoolExecutor(THREADS) as pool:
-        answers.put(list(pool.map(one, range(first, first + requests))))
+        answers.put(list(pool.map(one, addresses)))
 
 
-def _at_once(path: str) -> list[float]:
+def _at_once(path: str) -> Iterator[Figure]:
+    """Different questions at once, and one question of all."""
+    each = AT_ONCE // PROCESSES
+    note = f"{PROCESSES} processes x {THREADS} threads, from view entry"
+    for name, addresses in (
+        ("refine fragment, 100 at once, each another", [f"{path}?in={3_000 + n}" for n in range(AT_ONCE)]),
+        ("refine fragment, 100 at once, all the same", [f"{path}?in=2999"] * AT_ONCE),
+    ):
+        taken = _worked_off([addresses[start : start + each] for start in range(0, AT_ONCE, each)])
+        yield Figure(name, 500, percentile(taken, 0.95), "95% quantile", len(taken), note=note)
+
+
+def _worked_off(shares: list[list[str]]) -> list[float]:
     """Requests that all wait from the start, worked off by as many processes and threads as the server has."""
     connections.close_all()
     context = multiprocessing.get_context("fork")
     answers: multiprocessing.SimpleQueue[list[float]] = context.SimpleQueue()
-    each = AT_ONCE // PROCESSES
-    workers = [
-        context.Process(target=_worker, args=(path, 3_000 + number * each, each, answers))
-        for number in range(PROCESSES)
-    ]
+    workers = [context.Process(target=_worker, args=(share, answers)) for share in shares]
     for worker in workers:
         worker.start()
     taken = [value for _worker_ in workers for value in answers.get()]

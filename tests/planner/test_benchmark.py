@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import Client
 
-from catalog.models import Offer, Provider
-from planner import benchmark, benchmark_refresh, market, services
+from catalog.models import CatalogVersion, Offer, Provider
+from planner import benchmark, benchmark_lists, benchmark_refresh, benchmark_weight, market, services
 from planner.benchmark import Figure, Taken, percentile
 from planner.sizing.workload import ServingWorkload
 from tests.planner.factories import make_small_catalog
@@ -70,3 +71,31 @@ def test_a_refresh_in_the_shape_of_the_source_takes_every_row(
     assert Offer.objects.filter(provider="azure").count() == 25
     assert took.peak_bytes > 10e6
     assert took.seconds > 0
+
+
+@pytest.mark.django_db
+def test_an_enlarged_catalog_is_listed_like_the_real_one(client: Client, at: datetime) -> None:
+    offers = make_small_catalog()
+    version = CatalogVersion.current()
+    assert benchmark_lists.enlarge(4 * len(offers)) == 4 * len(offers)
+    assert CatalogVersion.current() == version + 1
+    assert (
+        Offer.objects.current().count() == 4 * Offer.objects.filter(pk__lte=offers[-1].pk).current().count()
+    )
+    for offer in Offer.objects.select_related("current_price"):
+        assert offer.current_price is None or offer.current_price.offer_id == offer.pk
+    page = client.get("/catalog/offers/?kind=all&sort=price").content.decode()
+    assert f"{offers[0].sku}-3" in page
+
+
+@pytest.mark.django_db
+def test_a_page_weighs_what_it_names(client: Client) -> None:
+    def ask(path: str) -> bytes:
+        return client.get(path).content
+
+    plain = benchmark_weight.bytes_of(ask, "/workbench/", charts=False)
+    charted = benchmark_weight.bytes_of(ask, "/workbench/", charts=True)
+    assert 30_000 < plain < 150_000
+    assert plain + 300_000 < charted < 700_000
+    with pytest.raises(FileNotFoundError):
+        benchmark_weight.bytes_of(lambda path: b'<script src="/static/js/nowhere.js">', "/", charts=False)

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone
 
-from planner import benchmark, benchmark_refresh
+from planner import benchmark, benchmark_lists, benchmark_refresh
 from planner.benchmark import Figure
 
 
@@ -27,11 +27,17 @@ class Command(BaseCommand):
         parser.add_argument(
             "--skip-refresh", action="store_true", help="leave out the refresh of a price list"
         )
+        parser.add_argument("--skip-lists", action="store_true", help="leave out lists of 250,000 offers")
         parser.add_argument("--refresh-alone", action="store_true", help=SUPPRESS)
+        parser.add_argument("--lists-alone", action="store_true", help=SUPPRESS)
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["refresh_alone"]:
             self.stdout.write(benchmark_refresh.here().model_dump_json())
+            return
+        if options["lists_alone"]:
+            listed = benchmark_lists.here(benchmark.asking(), options["runs"])
+            self.stdout.write(json.dumps([one.model_dump() for one in listed]))
             return
         found: list[Figure] = []
         for figure in benchmark.figures(
@@ -40,6 +46,7 @@ class Command(BaseCommand):
             large=not options["skip_large"],
             evaluate=not options["skip_evaluate"],
             refresh=not options["skip_refresh"],
+            lists=not options["skip_lists"],
         ):
             found.append(figure)
             if not options["json"]:
