@@ -76,7 +76,7 @@ SOURCES: dict[str, Source] = {
     for source in (
         _of("azure", azure),
         _of("azure_terms", azure_terms, address_of="azure"),
-        _of("aws", aws, by_region=True),
+        _of("aws", aws, by_region=True, tiers=("on_demand", "reserved")),
         _of("aws_terms", aws_terms, address_of="aws"),
         _of("oci", oci, own_names=True),
         _of("vultr", vultr, own_names=True),
@@ -95,6 +95,7 @@ SOURCES: dict[str, Source] = {
             "aws_spot",
             aws_spot,
             needs=("access_key_id", "secret_access_key"),
+            tiers=("spot",),
             by_region=True,
             fall_maximum=0.4,
         ),
