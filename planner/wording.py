@@ -374,6 +374,25 @@ GLOSSES: dict[str, Text] = {
     "MFU": _("Share of the GPUs' peak rate that goes into the model's own arithmetic"),
 }
 """Terms of the field, told where they stand."""
+TRANSLATED_GLOSSES: tuple[tuple[Text, Text], ...] = (
+    (
+        _("ZeRO stage"),
+        _("1: data-parallel GPUs share the optimizer's states; 2: gradients too; 3: weights too"),
+    ),
+    (_("Data parallel"), _("Copies of the model that each train on a part of every batch")),
+    (_("Tensor parallel"), _("So many GPUs share every matrix, and exchange results in every layer")),
+    (_("Pipeline parallel"), _("So many GPUs hold a part of the layers each, and pass micro-batches on")),
+    (_("Context parallel"), _("So many GPUs share the tokens of every sequence")),
+    (_("Expert parallel"), _("So many GPUs hold a part of the experts each, and exchange tokens")),
+    (_("Accumulation"), _("Micro-batches whose gradients are added up before the optimizer steps")),
+    (_("Effective batch"), _("Samples whose gradients make one step of the optimizer, all GPUs together")),
+    (_("Recomputation"), _("Activations are computed again in the backward pass instead of being kept")),
+    (
+        _("Page cache"),
+        _("Host memory in which the system keeps what was read, so that it need not be read again"),
+    ),
+)
+"""The same of terms that are translated."""
 
 COLUMN_HEADS: dict[str, Text] = {
     "bandwidth": _("Bandwidth"),

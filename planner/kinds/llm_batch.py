@@ -32,6 +32,7 @@ HOURS = Measure(
     lambda candidate: candidate.batch.hours if candidate.batch else None,
     target=("deadline_hours",),
     axis_label=gettext_lazy("Hours for the job"),
+    derivation="job_hours",
 )
 OUTPUT = Measure(
     "throughput_peak",
@@ -136,7 +137,7 @@ BATCH = Kind(
     columns=every_kind.columns(memory=LLM_MEMORY, speed=(*THROUGHPUT, *JOB), unit=TOKEN_COST),
     measures=(HOURS, OUTPUT),
     costs=(
-        Cost("job_cost", gettext_lazy("Cost of the job"), _job_cost),
+        Cost("job_cost", gettext_lazy("Cost of the job"), _job_cost, derivation="job_cost"),
         every_kind.MONTHLY,
         llm_shared.PER_MILLION,
     ),

@@ -35,6 +35,7 @@ HOURS = Measure(
     estimate("run_hours"),
     target=("deadline_hours",),
     axis_label=gettext_lazy("Hours for the run"),
+    derivation="run_hours",
 )
 TOKENS = Measure(
     "train_tokens_per_s",
@@ -43,8 +44,9 @@ TOKENS = Measure(
     "tokens/s",
     estimate("tokens_per_s"),
     lower_is_better=False,
+    derivation="tokens_per_s",
 )
-RUN_COST = Cost("run_cost", gettext_lazy("Cost of a run"), run_cost)
+RUN_COST = Cost("run_cost", gettext_lazy("Cost of a run"), run_cost, derivation="run_cost")
 
 
 def _figure(

@@ -90,8 +90,10 @@ def short(column: Column) -> str:
 def glossed(text: Any) -> SafeString:
     """A label with the first term of the field in it explained; the explanation shows when it is pointed at."""
     plain = str(text)
-    for term, gloss in wording.GLOSSES.items():
-        found = re.search(rf"\b{re.escape(term)}\b", plain)
+    for word, gloss in (*wording.GLOSSES.items(), *wording.TRANSLATED_GLOSSES):
+        term = str(word)
+        edge = r"\b" if term.isascii() else ""
+        found = re.search(rf"{edge}{re.escape(term)}{edge}", plain)
         if found:
             before, after = plain[: found.start()], plain[found.end() :]
             return format_html('{}<abbr title="{}">{}</abbr>{}', before, gloss, found[0], after)

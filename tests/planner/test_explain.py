@@ -88,3 +88,24 @@ def test_an_assumption_that_cannot_be_is_refused(client: Client, assumed: str) -
     form = WorkbenchForm.from_query(QueryDict(f"assume={assumed}"))
     assert "assume" in form.errors
     assert client.get(f"/workbench/?assume={assumed}").status_code == 200
+
+
+def test_terms_of_training_are_glossed_where_they_stand(client: Client, now: datetime) -> None:
+    form = WorkbenchForm.from_query(QueryDict("kind=lora"))
+    assert form.is_valid()
+    offer = services.compare(form.workload(), at=now, limit=1).candidates[0].offer.offer_id
+    page = client.get(f"/workbench/candidate/{offer}/?kind=lora").content.decode()
+    for term in ("ZeRO stage", "Pipeline parallel", "Accumulation", "Recomputation", "Page cache", "MFU"):
+        assert re.search(rf'<abbr title="[^"]+">{term}</abbr>', page), term
+
+
+@pytest.mark.parametrize("kind", ["llm_serving", "llm_batch", "lora", "pretraining"])
+def test_every_large_figure_of_the_answer_opens_its_derivation(kind: str, client: Client) -> None:
+    page = client.get(f"/workbench/?kind={kind}").content.decode()
+    strip = page.partition('id="strip"')[2].partition("</section>")[0]
+    opened = re.findall(r'class="why-figure" href="([^"]+)#(d-[a-z_]+)"', strip)
+    figures = re.findall(r'<p class="figure">(.*?)</p>', strip, re.DOTALL)
+    assert len(figures) >= 3
+    assert all("why-figure" in figure for figure in figures), figures
+    detail = client.get(opened[0][0].replace("&amp;", "&")).content.decode()
+    assert not [anchor for _address, anchor in opened if f'id="{anchor}"' not in detail]
