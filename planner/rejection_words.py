@@ -33,8 +33,8 @@ REASON_SENTENCES: dict[str, Text] = {
     "support": _("The engine, at this version, does not run this model or format on this GPU."),
     "context": _("Nothing can be done by choosing another machine: the model or the lengths must change."),
     "memory": _(
-        "Weights, KV cache for the peak, activations and overhead need more than the GPUs of one machine "
-        "offer."
+        "Weights, activations, overhead, and the KV cache of the peak or the states of training need more than the "
+        "GPUs of one machine offer."
     ),
     "divisibility": _(
         "Heads, vocabulary or quantisation groups do not divide by the number of GPUs that would be "
