@@ -47,11 +47,11 @@ from planner.options import Choices
 from planner.sizing.architecture import ModelError
 from planner.sizing.config_text import ConfigError
 from planner.sizing.offers import Market
-from planner.sizing.results import Candidate, Comparison
+from planner.sizing.results import Candidate
 from planner.sizing.runtime import UnknownRuntime
 from planner.tray import chosen
 
-ROWS_PER_PAGE = 50
+ROWS_PER_PAGE = 25
 VIEW_KEYS = tuple(VIEW_FIELDS)
 PAGE_MAXIMUM = 100_000
 REJECTED_ROWS = 120
@@ -225,6 +225,7 @@ def _answer(form: WorkbenchForm, at: datetime, team: int | None) -> dict[str, An
     page = _page(form)
     sort = form.cleaned_data.get("sort") or ""
     sort = sort if sort.removeprefix("-") in form.kind.sorts else ""
+    is_each = form.cleaned_data.get("each") == "1"
     workload = form.workload()
     try:
         comparison = services.compare(
@@ -235,7 +236,7 @@ def _answer(form: WorkbenchForm, at: datetime, team: int | None) -> dict[str, An
             offset=(page - 1) * ROWS_PER_PAGE,
             sort=sort or None,
             rejected_limit=REJECTED_ROWS,
-            first_of_each=form.cleaned_data.get("each") == "1",
+            first_of_each=is_each,
         )
     except UnknownRuntime as refused:
         form.add_error("version", refusals.unknown_version(refused.params))
@@ -256,6 +257,19 @@ def _answer(form: WorkbenchForm, at: datetime, team: int | None) -> dict[str, An
     )
     first = (page - 1) * ROWS_PER_PAGE + 1
     last = first + len(view.rows) - 1
+    has_more = last < comparison.candidates_total
+    if is_each and has_more:  # How many accelerators there are is not counted: is there one more?
+        rest = services.compare(
+            workload,
+            at=at,
+            team_id=team,
+            limit=1,
+            offset=last,
+            sort=sort or None,
+            rejected_limit=0,
+            first_of_each=True,
+        )
+        has_more = bool(rest.candidates)
     return {
         "view": view,
         "comparison": comparison,
@@ -265,8 +279,8 @@ def _answer(form: WorkbenchForm, at: datetime, team: int | None) -> dict[str, An
         "last": last,
         "page": page,
         "previous": form.query_string(page=str(page - 1) if page > 2 else None) if page > 1 else None,
-        "next": form.query_string(page=str(page + 1)) if _has_more(form, last, comparison) else None,
-        "is_first_of_each": form.cleaned_data.get("each") == "1",
+        "next": form.query_string(page=str(page + 1)) if has_more else None,
+        "is_first_of_each": is_each,
         "toggles": _toggles(form),
         "remedies": remedy_links.linked(view.remedies, form),
         "asked": asked(form),
@@ -279,12 +293,6 @@ def _answer(form: WorkbenchForm, at: datetime, team: int | None) -> dict[str, An
         "tray": chosen(form),
         "tray_query": form.query_string(tray=None),
     }
-
-
-def _has_more(form: WorkbenchForm, last: int, comparison: Comparison) -> bool:
-    if form.cleaned_data.get("each") == "1":
-        return len(comparison.candidates) == ROWS_PER_PAGE
-    return last < comparison.candidates_total
 
 
 def _subject(form: WorkbenchForm) -> str:

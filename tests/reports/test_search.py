@@ -146,7 +146,7 @@ def test_the_dialog_gets_the_list_alone(client: Client, catalog: None) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["<script>zqx7()</script>", '"><img src=x onerror=zqx7()>', "A" * 5_000, "%s{0}", "見積"]
+    "text", ["<script>zqx7()</script>", '"><img src=x onerror=zqx7()>', "A" * 5_000, "%s{0}", "無名"]
 )
 def test_what_was_typed_is_shown_as_text_and_never_breaks_the_page(client: Client, text: str) -> None:
     response = client.get(SEARCH, {"q": text})
