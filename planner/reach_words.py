@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from planner import wording
 from planner.figures import money, seconds
 from planner.sizing.devices import Layout
 from planner.sizing.results import Candidate
@@ -80,7 +81,7 @@ def split(layout: Layout, attention_dp: int = 1, machines_per_replica: int = 1) 
         parts.append(_("layers over %(count)d machines") % {"count": machines_per_replica})
     elif layout.pp > 1:
         parts.append(_("layers over %(count)d") % {"count": layout.pp})
-    return ", ".join(parts) or _("one GPU")
+    return wording.listed(parts) or _("one GPU")
 
 
 def other_layout(candidate: Candidate) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from planner import assumption_words, kinds
+from planner import assumption_words, kinds, wording
 from planner.candidate_views import CandidateView, candidate_view
 from planner.columns import Column
 from planner.figures import money, significant
@@ -139,7 +139,7 @@ def _asked(field: Any, value: Any) -> str:
     options = getattr(field, "choices", None) or getattr(field.widget, "choices", None) or ()
     choices = {str(code): label for code, label in options}
     if isinstance(value, list | tuple):
-        return ", ".join(str(choices.get(str(item), item)) for item in value)
+        return wording.listed(str(choices.get(str(item), item)) for item in value)
     if isinstance(value, int | float):
         return f"{_trimmed(Decimal(str(value)) * field.scale)} {field.unit or ''}".strip()
     return _("none") if value == "none" else str(choices.get(str(value), value))

@@ -6,6 +6,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from planner import wording
 from planner.change_words import change
 from planner.figures import Figure, There, given, money, significant
 from planner.kinds.frame import Block
@@ -34,8 +35,8 @@ def term_name(cost: TermCost) -> str:
         months = ngettext("%(count)d month", "%(count)d months", cost.term_months) % {
             "count": cost.term_months
         }
-        name = f"{name}, {months}"
-    return f"{name}, {cost.provider}"
+        return wording.listed((name, months, cost.provider))
+    return wording.listed((name, cost.provider))
 
 
 def days(found: float) -> str:
