@@ -390,8 +390,13 @@ LENGTHS = (("in", "in_max"), ("out", "out_max"))
 
 
 def _merge_assumed(given: QueryDict) -> None:
-    """``assume-NAME=VALUE``, as a single field sends it, into the list of the link; an empty value takes it out."""
+    """``assume-NAME=VALUE``, as a single field sends it, into the list of the link; an empty value takes it out.
+
+    ``set=NAME&to=VALUE`` is the same of a list of names.
+    """
     changed = {key.removeprefix(f"{ASSUME}-"): given[key] for key in given if key.startswith(f"{ASSUME}-")}
+    if given.get("set"):
+        changed[str(given["set"])] = given.get("to", "")
     if not changed:
         return
     told = dict(part.partition(":")[::2] for part in names_of([given.get(ASSUME, "")]))

@@ -111,7 +111,11 @@ def with_links(columns: Iterable[Column], links: list[dict[str, str]]) -> list[t
     return [(column, by_key[column.key]) for column in own_columns(columns)]
 
 
-DOCUMENTS = (("docs/methods-memory.md", "memory"), ("docs/methods.md", "speed"))
+DOCUMENTS = (
+    ("docs/methods-memory.md", "memory"),
+    ("docs/methods-training.md", "training"),
+    ("docs/methods.md", "speed"),
+)
 
 
 @register.filter

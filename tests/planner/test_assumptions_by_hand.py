@@ -159,3 +159,22 @@ def test_figures_that_rest_on_what_is_set_by_hand_are_marked(client: Client, now
     assert not {"needed_bytes", "checkpoint_bytes", "data_parallel"} & found
     plain = client.get(f"/workbench/candidate/{offer}/?kind=lora").content.decode()
     assert "by-hand-mark" not in plain
+
+
+@pytest.mark.parametrize("kind", ["llm_serving", "pretraining"])
+def test_any_assumption_can_be_chosen_from_a_list_and_set(kind: str, client: Client) -> None:
+    page = client.get(f"/workbench/?kind={kind}").content.decode()
+    listed = re.findall(
+        r'<option value="([a-z_0-9]+)">', page.partition('id="set-name"')[2].partition("</select>")[0]
+    )
+    assert set(listed) == set(kinds.of(kind).settable)
+    form = WorkbenchForm.from_query(QueryDict(f"kind={kind}&set=interruptions_per_hour&to=0.2"))
+    assert form.is_valid(), form.errors
+    assert form.cleaned_data["assume"] == {"interruptions_per_hour": 0.2}
+    emptied = WorkbenchForm.from_query(
+        QueryDict(f"kind={kind}&assume=interruptions_per_hour:0.2&set=interruptions_per_hour&to=")
+    )
+    assert emptied.is_valid()
+    assert not emptied.cleaned_data["assume"]
+    refused = WorkbenchForm.from_query(QueryDict(f"kind={kind}&set=interruptions_per_hour&to=abc"))
+    assert "assume" in refused.errors
