@@ -26,7 +26,7 @@ from planner.sizing.constants import Constants
 from planner.sizing.devices import Layout, Machine
 from planner.sizing.formats import FORMATS
 from planner.sizing.memory import Need
-from planner.sizing.placing import LATENCY_TARGETS, Placement, place
+from planner.sizing.placing import LATENCY_TARGETS, Loads, Placement, place
 from planner.sizing.quantities import GIB, SET_BY_HAND, Assumption, Derivation
 from planner.sizing.results import (
     BatchRun,
@@ -48,6 +48,8 @@ from planner.sizing.weights import footprint
 from planner.sizing.workload import BatchWorkload, ServingWorkload
 
 SECONDS_PER_HOUR = 3600
+LIKE_NONE = 0.01
+"""Of a request in flight, by Little's law."""
 SIXTEEN_BITS = {"bf16", "fp16"}
 NO_START_UP = Assumption(
     name="start_up_hours",
@@ -174,7 +176,9 @@ class LlmSetting(Setting[Placement]):
     def longest_context(self, placed: Placement) -> LongestContext | None:
         if isinstance(self.workload, BatchWorkload):
             return None
-        users = ceil(round(placed.peak.requests_in_flight * placed.replicas, 6))
+        loads = Loads.of(self.workload)
+        held = loads.peak if loads.kind == "concurrency" else placed.peak.requests_in_flight * placed.replicas
+        users = max(1, ceil(held - LIKE_NONE))
         question = inverse.Question(self.arch, self.runtime, placed.machine, Need.of(self.workload))
         found = inverse.longest_context(question, users)
         if found is None:

@@ -174,3 +174,12 @@ def test_the_page_of_a_candidate_says_how_long_a_context_the_peak_may_have(clien
         r"Longest context of 4 requests at once on one machine of this offer: [\d,]+ tokens each", page
     )
     assert "Longest context of" not in batch
+
+
+@pytest.mark.parametrize(("peak", "users"), [(20, 20), (33, 33), (2.5, 3), (0.2, 1), (0.005, 1)])
+def test_the_context_is_for_as_many_as_were_asked_for(peak: float, users: int) -> None:
+    workload = ServingWorkload(concurrency=Concurrency(average=peak, peak=peak))
+    made = setting(workload, [Row("L40S"), Row("H100-SXM5", count=2)])
+    for candidate in compare(made, made.place(), engine_version="test").candidates[:1]:
+        assert candidate.longest_context is not None
+        assert candidate.longest_context.users == users
