@@ -27,6 +27,8 @@ RECOMPUTE = ("none", "selective", "full")
 BEYOND = 2.0
 """How far past what is usable, as a multiple, a curve is followed."""
 MACHINES_SHOWN = 16
+BATCH_KEPT = 1.1
+"""So much larger than asked for a batch may become where GPUs do not divide it."""
 
 
 def _placed(alone: Alone) -> tuple[TrainingSetting, TrainingPlacement] | None:
@@ -169,6 +171,9 @@ def _by_machines(alone: Alone) -> list[tuple[int, Candidate]]:
         choice = search.best(machine, count, room * (1 - setting.workload.headroom_fraction))
         if choice is None:
             continue
+        larger = choice.job.step_samples > asked.effective_batch * BATCH_KEPT
+        if larger and choice.job.split.gpu_count != placed.choice.job.split.gpu_count:
+            continue  # Fewer, larger steps: another training, which would look faster than it is.
         made = runs.finish(asked, machine, choice, "fits")
         answer = core.one_candidate(setting, [made], 0, derivations=False)
         if isinstance(answer, Candidate):
@@ -203,8 +208,8 @@ def hours_by_gpus(alone: Alone) -> Curves | None:
         upright=_now(alone),
         caption=_(
             # xgettext:no-python-format
-            "Mean with its 80 % range, on whole machines of this offer, each with the split that is fastest there. "
-            "Where the curve bends, links and waiting take what more GPUs bring."
+            "Mean with its 80 % range, on whole machines of this offer that keep the batch, each with the split that "
+            "is fastest there. Where the curve bends, links and waiting take what more GPUs bring."
         ),
     )
 
