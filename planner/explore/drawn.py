@@ -15,6 +15,8 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 SVG_DASHES = ("", "7 4", "2 3", "7 3 2 3")
 ROW_HEIGHT = 26
 NAMES_WIDTH = 210
+NAME_LENGTH_AT_CURVE = 18
+ROW_HEIGHT_OF_NAMES = 15
 
 
 def plotly(shape: Shape) -> dict[str, Any]:
@@ -125,13 +127,16 @@ def _svg_head(title: str, height: int) -> str:
 
 
 def _svg_curves(shape: Curves) -> str:
-    across, up = Ruler(_all_x(shape), LEFT, WIDTH - RIGHT), Ruler(_all_y(shape), HEIGHT - BOTTOM, TOP)
-    parts = [_svg_head(shape.title, HEIGHT)]
-    foot = HEIGHT - BOTTOM
+    # Long names stand above the drawing; short ones at the end of their curves.
+    is_listed = any(len(curve.name) > NAME_LENGTH_AT_CURVE for curve in shape.curves)
+    top = TOP + (ROW_HEIGHT_OF_NAMES * len(shape.curves) + 10 if is_listed else 0)
+    foot = HEIGHT - BOTTOM + top - TOP
+    across, up = Ruler(_all_x(shape), LEFT, WIDTH - RIGHT), Ruler(_all_y(shape), foot, top)
+    parts = [_svg_head(shape.title, HEIGHT + top - TOP)]
     for tick in across.ticks:
         at = f"{across.at(tick):.1f}"
         parts.append(
-            f'<line class="grid" x1="{at}" x2="{at}" y1="{TOP}" y2="{foot}" stroke="{INK["hairline"]}"/>'
+            f'<line class="grid" x1="{at}" x2="{at}" y1="{top}" y2="{foot}" stroke="{INK["hairline"]}"/>'
         )
         parts.append(written(at, foot + 16, f"{tick:,.10g}", anchor="middle"))
     for tick in up.ticks:
@@ -139,8 +144,8 @@ def _svg_curves(shape: Curves) -> str:
         ends = f'x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"'
         parts.append(f'<line class="grid" {ends} stroke="{INK["hairline"]}"/>')
         parts.append(written(LEFT - 8, y + 4, f"{tick:,.10g}", anchor="end"))
-    parts.append(written((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, shape.x.title, anchor="middle"))
-    middle = (TOP + HEIGHT - BOTTOM) / 2
+    parts.append(written((LEFT + WIDTH - RIGHT) / 2, foot + BOTTOM - 8, shape.x.title, anchor="middle"))
+    middle = (top + foot) / 2
     parts.append(
         f'<text class="axis" x="14" y="{middle}" fill="{INK["ink-2"]}" text-anchor="middle" '
         f'transform="rotate(-90 14 {middle})">{escape(shape.y.title)}</text>'
@@ -153,17 +158,32 @@ def _svg_curves(shape: Curves) -> str:
     marks = sorted(shape.upright, key=lambda mark: mark.value)
     for mark in marks:
         at = f"{across.at(mark.value):.1f}"
-        ends = f'x1="{at}" x2="{at}" y1="{TOP}" y2="{foot}"'
+        ends = f'x1="{at}" x2="{at}" y1="{top}" y2="{foot}"'
         parts.append(f'<line class="target" {ends} stroke="{INK["ink"]}" stroke-dasharray="4 3"/>')
         anchor = "middle" if len(marks) == 1 else "end" if mark is marks[0] else "start"
-        parts.append(written(at, TOP - 6, mark.label, anchor=anchor))
-    lowest = TOP
+        parts.append(written(at, top - 6, mark.label, anchor=anchor))
+    lowest = top
     for number, curve in enumerate(shape.curves):
         parts += _svg_curve(curve, number, across, up)
+        if is_listed:
+            line = 14 + number * ROW_HEIGHT_OF_NAMES
+            parts += _svg_line((LEFT, line - 4), (LEFT + 28, line - 4), number)
+            parts.append(written(LEFT + 36, line, curve.name, ink="ink"))
+            continue
         x, y = curve.points[-1]
         lowest = max(lowest + 14, round(up.at(y)) + 4) if number else round(up.at(y)) + 4
         parts.append(written(across.at(x) + 8, lowest, curve.name, ink="ink"))
     return "".join([*parts, "</svg>"])
+
+
+def _svg_line(start: tuple[float, float], end: tuple[float, float], number: int) -> list[str]:
+    role, dash = ROLES[number % len(ROLES)], SVG_DASHES[number % len(SVG_DASHES)]
+    dashed = f' stroke-dasharray="{dash}"' if dash else ""
+    (x1, y1), (x2, y2) = start, end
+    return [
+        f'<line class="{role}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{INK[role]}" '
+        f'stroke-width="1.6"{dashed}/>'
+    ]
 
 
 def _svg_curve(curve: Curve, number: int, across: Ruler, up: Ruler) -> list[str]:
@@ -174,13 +194,8 @@ def _svg_curve(curve: Curve, number: int, across: Ruler, up: Ruler) -> list[str]
         feet = [(x, low) for (x, _y), (low, _high) in zip(curve.points, curve.band, strict=True)]
         corners = " ".join(f"{across.at(x):.1f},{up.at(y):.1f}" for x, y in [*tops, *feet[::-1]])
         parts.append(f'<polygon class="{role}" points="{corners}" fill="{INK[role]}" fill-opacity="0.13"/>')
-    dash = SVG_DASHES[number % len(SVG_DASHES)]
-    dashed = f' stroke-dasharray="{dash}"' if dash else ""
     for (x1, y1), (x2, y2) in pairwise(curve.points):
-        parts.append(
-            f'<line class="{role}" x1="{across.at(x1):.1f}" y1="{up.at(y1):.1f}" x2="{across.at(x2):.1f}" '
-            f'y2="{up.at(y2):.1f}" stroke="{INK[role]}" stroke-width="1.6"{dashed}/>'
-        )
+        parts += _svg_line((across.at(x1), up.at(y1)), (across.at(x2), up.at(y2)), number)
     return parts
 
 

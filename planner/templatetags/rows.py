@@ -61,7 +61,7 @@ def candidate_row(
     return mark_safe(  # noqa: S308  # nosec B308, B703
         f'<tr class="class-{it.class_}"><th scope="row">{head} <span class="sub">{" · ".join(told)}</span></th>'
         f'<td data-label="{_said(get_language() or "").layout}"><span>{_escaped(row.layout)}'
-        f'<span class="sub">{below}</span></span></td>{cells(row.cells)}</tr>'
+        f'<span class="sub">{below}</span></span></td>{_cells(row.cells, it.monthly.currency)}</tr>'
     )
 
 
@@ -107,11 +107,14 @@ def _detail_address() -> str:
 
 
 @register.simple_tag
-def cells(found: Iterable[Cell]) -> SafeString:
-    """The figures of a row as table cells."""
+def cells(found: Iterable[Cell], currency: str = "") -> SafeString:
+    """The figures of a row as table cells; ``currency`` is told beside amounts where the heads are out of sight."""
+    return mark_safe(_cells(found, currency))  # noqa: S308  # nosec B308, B703
+
+
+def _cells(found: Iterable[Cell], currency: str) -> str:
     language = get_language() or ""
-    written = [_cell(cell, language) for cell in found if cell.column.key not in IN_OFFER]
-    return mark_safe("".join(written))  # noqa: S308  # nosec B308, B703
+    return "".join(_cell(cell, language, currency) for cell in found if cell.column.key not in IN_OFFER)
 
 
 @register.simple_tag
@@ -167,29 +170,30 @@ def _marked(kind: str, text: str) -> str:
     return f'<span class="{kind}">{_escaped(text)}</span>'
 
 
-_openings: dict[tuple[str, bool, str], str] = {}
+_openings: dict[tuple[str, bool, str, str], str] = {}
 
 
-def _opening(column: Column, is_number: bool, language: str) -> str:
+def _opening(column: Column, is_number: bool, language: str, currency: str) -> str:
     """The beginning of every cell of a column; the same for all rows in one language."""
-    key = (column.key, is_number, language)  # not the column: to hash it would translate its title
+    key = (column.key, is_number, language, currency)  # not the column: to hash it would translate its title
     if key not in _openings:
-        _openings[key] = _write_opening(column, is_number)
+        _openings[key] = _write_opening(column, is_number, currency)
     return _openings[key]
 
 
-def _write_opening(column: Column, is_number: bool) -> str:
-    unit = f" ({column.unit})" if column.unit else ""
+def _write_opening(column: Column, is_number: bool, currency: str) -> str:
+    of = currency if column.kind == "money" else column.unit
+    unit = f" ({of})" if of else ""
     kind = ' class="num"' if is_number else ""
     label = conditional_escape(f"{short(column)}{unit}")
     return f'<td data-label="{label}" data-key="{column.key}"{kind}><span>'
 
 
-def _cell(cell: Cell, language: str) -> str:
+def _cell(cell: Cell, language: str, currency: str) -> str:
     if cell.text is None:
         inner = f'<span class="unknown">{_said(language).unknown}</span>'
     else:
         inner = _escaped(f"{cell.prefix}{cell.text}")
         if cell.range:
             inner += _marked("sub", cell.range)
-    return f"{_opening(cell.column, cell.is_number, language)}{inner}</span></td>"
+    return f"{_opening(cell.column, cell.is_number, language, currency)}{inner}</span></td>"

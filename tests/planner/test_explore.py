@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
 
@@ -235,3 +237,17 @@ def test_drawings_escape_what_they_are_given(now: datetime) -> None:
             assert "<script" not in drawn.svg(shape)
             assert drawn.plotly(shape)["data"]
             assert isinstance(shape, Curves | Bars)
+
+
+def test_long_names_of_curves_stand_whole_above_the_drawing(now: datetime) -> None:
+    first = services.compare(ServingWorkload(), at=now, limit=4).candidates
+    curves = utilisation.chart(first[0], first)
+    assert curves is not None
+    named = replace(
+        curves, curves=tuple(replace(each, name=f"{each.name} of a long name") for each in curves.curves)
+    )
+    heights = [int(re.findall(r'viewBox="0 0 720 (\d+)"', drawn.svg(each))[0]) for each in (named, curves)]
+    places = re.findall(r'<text class="ink" x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]+)<', drawn.svg(named))
+    assert [float(x) < 200 for x, _y, _name in places] == [True] * len(named.curves)
+    assert len({y for _x, y, _name in places}) == len(named.curves)
+    assert heights[0] >= heights[1]

@@ -439,6 +439,11 @@ def test_a_misspelt_name_in_a_link_has_its_neighbours_beside_it(client: Client) 
     assert re.search(r'\?include=L40S["&]', page)
 
 
+def test_amounts_name_their_currency_where_the_heads_of_the_table_are_out_of_sight(client: Client) -> None:
+    assert 'data-label="Monthly (USD)"' in client.get(WORKBENCH).content.decode()
+    assert 'data-label="Monthly (JPY)"' in client.get(f"{WORKBENCH}?currency=JPY").content.decode()
+
+
 def test_ranges_of_memory_stand_beside_its_parts(client: Client) -> None:
     page = client.get("/workbench/").content.decode()
     key = page.partition('<ul class="key">')[2].partition("</ul>")[0]
