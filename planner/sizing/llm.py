@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
-from math import ceil
 from typing import Any, ClassVar
 
 from planner.sizing import (
     bill,
     fewer,
     host,
-    inverse,
     llm_derivations,
+    llm_reach,
     memory,
     memory_derivations,
     offload,
@@ -26,14 +25,13 @@ from planner.sizing.constants import Constants
 from planner.sizing.devices import Layout, Machine
 from planner.sizing.formats import FORMATS
 from planner.sizing.memory import Need
-from planner.sizing.placing import LATENCY_TARGETS, Loads, Placement, place
+from planner.sizing.placing import Placement, place
 from planner.sizing.quantities import GIB, SET_BY_HAND, Assumption, Derivation
 from planner.sizing.results import (
     BatchRun,
     Bill,
     Candidate,
     Figure,
-    FitTarget,
     LongestContext,
     MemorySplit,
     PerMillionTokens,
@@ -48,8 +46,6 @@ from planner.sizing.weights import footprint
 from planner.sizing.workload import BatchWorkload, ServingWorkload
 
 SECONDS_PER_HOUR = 3600
-LIKE_NONE = 0.01
-"""Of a request in flight, by Little's law."""
 SIXTEEN_BITS = {"bf16", "fp16"}
 NO_START_UP = Assumption(
     name="start_up_hours",
@@ -174,51 +170,10 @@ class LlmSetting(Setting[Placement]):
         return None
 
     def longest_context(self, placed: Placement) -> LongestContext | None:
-        if isinstance(self.workload, BatchWorkload):
-            return None
-        loads = Loads.of(self.workload)
-        held = loads.peak if loads.kind == "concurrency" else placed.peak.requests_in_flight * placed.replicas
-        users = max(1, ceil(held - LIKE_NONE))
-        question = inverse.Question(self.arch, self.runtime, placed.machine, Need.of(self.workload))
-        found = inverse.longest_context(question, users)
-        if found is None:
-            return None
-        free = found
-        if self.workload.headroom_fraction:
-            without = replace(question, need=replace(question.need, headroom_fraction=0.0))
-            free = inverse.longest_context(without, users) or found
-        return LongestContext(
-            users=users,
-            tokens=found.value,
-            tokens_without_headroom=free.value,
-            layout=found.layout,
-            replicas=found.replicas,
-            limited_by=found.limited_by,
-            is_own_layout=found.layout == placed.layout,
-        )
+        return llm_reach.longest_context(self, placed)
 
     def relieved(self, placed: Placement) -> Iterator[Spared[Placement]]:
-        if placed.machines == 1:
-            return
-        for target, asked, update in self._conditions():
-            other = self.changed(update).workload
-            (found,) = place(other, self.arch, self.runtime, [placed.machine], self.constants)
-            if isinstance(found, Refusal) or found.machines >= placed.machines:
-                continue
-            got = None if target == "headroom_fraction" else getattr(found.peak, target)
-            yield Spared(found, target, asked, got.value if got else None)
-
-    def _conditions(self) -> Iterator[tuple[FitTarget, float, dict[str, Any]]]:
-        """What may be given up: the headroom and each latency target, with the workload's fields without it."""
-        workload = self.workload
-        if workload.headroom_fraction:
-            yield "headroom_fraction", workload.headroom_fraction, {"headroom_fraction": 0.0}
-        if isinstance(workload, BatchWorkload):
-            return
-        for target in LATENCY_TARGETS:
-            asked = getattr(workload.targets, target)
-            if isinstance(asked, int | float):
-                yield target, asked, {"targets": workload.targets.model_copy(update={target: "none"})}
+        return llm_reach.relieved(self, placed)
 
     def movable(self, candidate: Candidate) -> Iterable[tuple[str, float, str]]:
         """The constants of the speed model."""
