@@ -14,9 +14,10 @@ from typing import Any
 from django.utils.translation import get_language, ngettext, pgettext
 from django.utils.translation import gettext as _
 
-from planner import assumption_words
+from planner import assumption_words, kinds
 from planner.charts import cost_speed, render_svg
-from planner.figures import Cell
+from planner.figures import Cell, Figure
+from planner.kinds.frame import Block
 from planner.memory_bar import memory_bar
 from planner.rejections import RejectedGroup
 from planner.sizing.results import Rejection
@@ -147,6 +148,7 @@ def _workload(item: SheetWorkload) -> dict[str, Any]:
         "memory_alt": memory_bar(best.memory).spoken if best else "",
         "question": [[fact.label, fact.text] for fact in view.question],
         "model": [[fact.label, fact.text] for fact in view.model],
+        "blocks": [_block(block) for block in kinds.of(item.kind).blocks(best)] if best else [],
         "bills": [_bill(quote) for quote in view.quotes],
         "currency": view.currency,
         "per_unit_label": _("per %(unit)s") % {"unit": view.unit},
@@ -168,6 +170,22 @@ def _workload(item: SheetWorkload) -> dict[str, Any]:
         "sources": [asdict(source) for source in view.sources],
         "assumptions": [asdict(row) for row in view.assumptions],
     }
+
+
+def _block(block: Block) -> dict[str, Any]:
+    return {
+        "title": block.title,
+        "heads": ["", *block.heads],
+        "rows": [[label, *(_shown(cell) for cell in cells)] for label, cells in block.rows],
+        "note": block.note,
+    }
+
+
+def _shown(cell: Figure | str | None) -> str:
+    if isinstance(cell, Figure):
+        figure = f"{cell.text} {cell.unit}".rstrip()
+        return f"{figure} ({cell.range})" if cell.range else figure
+    return cell or "–"
 
 
 def _cell(cell: Cell) -> dict[str, str]:
@@ -298,6 +316,7 @@ def _labels() -> dict[str, str]:
         "price_read": _("Price read on"),
         "asked": _("What was asked"),
         "model": _("The model as it was understood"),
+        "first": _("The first candidate in figures"),
         "bill": _("The month, line by line"),
         "what": _("What"),
         "how": _("How it is counted"),

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,16 @@ import pytest
 from pypdf import PdfReader
 from pypdf.generic import ArrayObject, DictionaryObject, IndirectObject, NameObject
 
+from planner import kinds
+from planner.figures import Figure
+from planner.sizing.results import Comparison
+from planner.sizing.training.workload import TuningWorkload
 from planner.sizing.workload import BatchWorkload
 from reports import exports, pdf_export, services, sheets, typesetting
 from tests.factories import AT
 from tests.reports.conftest import Crew
 from tests.reports.factories import draft, many_candidates, save_plan, small_comparison
+from tests.sizing.training.test_setting import EIGHT, LLAMA_7B, ONE, SPOT, answer
 
 pytestmark = pytest.mark.django_db
 
@@ -49,6 +54,27 @@ def test_page_one_is_the_quotation(catalog: None, crew: Crew) -> None:
         "$9,732.00", "2026-11-30", "2026-12-30",
     ):  # fmt: skip
         assert squeezed(said) in first, said
+
+
+def a_run() -> Comparison:
+    """Full fine-tuning with terms of sale and smaller machines to tell of."""
+    return answer(TuningWorkload(kind="full_finetune", model=LLAMA_7B), EIGHT, SPOT, ONE)
+
+
+@pytest.mark.parametrize("made", [small_comparison, a_run])
+def test_the_paper_tells_the_first_candidate_as_its_page_does(
+    catalog: None, made: Callable[[], Comparison]
+) -> None:
+    comparison = made()
+    text = squeezed("\n".join(pages(paper(draft(comparison)))))
+    blocks = kinds.of(comparison.kind).blocks(comparison.candidates[0])
+    assert blocks
+    for block in blocks:
+        told = [block.title, *block.heads, block.note]
+        for label, cells in block.rows:
+            told += [label, *(cell.text if isinstance(cell, Figure) else cell or "–" for cell in cells)]
+        for each in told:
+            assert squeezed(each) in text, (block.title, each)
 
 
 def test_the_paper_holds_everything_procurement_files(catalog: None, crew: Crew) -> None:
