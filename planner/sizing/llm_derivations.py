@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from planner.sizing import host, host_derivations, memory, memory_derivations, speed_derivations, weights
+from planner.sizing import (
+    host,
+    host_derivations,
+    memory,
+    memory_derivations,
+    speed_derivations,
+    speed_terms,
+    weights,
+)
 from planner.sizing.derivations import ROUNDED, minor_units
 from planner.sizing.devices import Layout
 from planner.sizing.options import altered
@@ -147,7 +155,7 @@ def _job(setting: LlmSetting, placement: Placement, candidate: Candidate) -> dic
                 symbol="request_rate",
                 value=placement.full.request_rate_per_s,
                 unit="1/s",
-                source=speed_derivations.BY_LOAD,
+                source=speed_terms.BY_LOAD,
             ),
             Term(symbol="replicas", value=placement.replicas, unit="1"),
         ),
