@@ -137,8 +137,9 @@ def _own_values(workload: SheetWorkload, fields: list[SheetField]) -> list[Value
         value: Any = workload.comparison.workload
         for step in field.path:
             value = value.get(step) if isinstance(value, dict) else None
-        told = field.in_words(value) if value else None
-        values.append(told or (value if isinstance(value, str | int | float) else None))
+        if isinstance(value, dict):
+            value = ", ".join(f"{name}={number:.6g}" for name, number in value.items()) or None
+        values.append(value if isinstance(value, str | int | float) else None)
     return values
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 import pytest
 from django.http import QueryDict
+from django.test import Client
 from django.utils import timezone
 
 from planner import services
@@ -49,4 +53,17 @@ def test_what_was_set_by_hand_is_marked_in_the_table_of_a_paper() -> None:
     names = [assumption(each).name for each in found]
     assert "vLLM · Memory of the engine itself (set by hand)" in names
     assert sum("set by hand" in name for name in names) == 1
+    services.forget()
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_a_table_for_programs_holds_what_was_set_by_hand_in_codes(language: str, client: Client) -> None:
+    services.forget()
+    make_small_catalog()
+    make_offer("H200-SXM", "3.80")
+    query = "assume=engine_bytes:3000000000,weight_read_fraction:0.5"
+    answer = client.get(f"/plans/draft/export.csv?{query}", headers={"accept-language": language})
+    assert answer.status_code == 200
+    rows = list(csv.DictReader(io.StringIO(answer.content.decode("utf-8-sig"), newline="")))
+    assert {row["assumed"] for row in rows} == {"engine_bytes=3e+09, weight_read_fraction=0.5"}
     services.forget()
