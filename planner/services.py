@@ -28,6 +28,8 @@ REJECTED_MAXIMUM = 2_000
 
 
 PLACEMENTS_KEPT = 64
+COLLECTED_AFTER = (20_000, 10, 10)
+"""One answer makes as many objects and nearly all die with it unhelped: looking through them 30 times finds nothing."""
 SPARED_OFFERS_MINIMUM = 1_000
 """Of a smaller market the collector's walk costs nothing."""
 
@@ -71,6 +73,7 @@ def _spare(found: Market) -> None:
     _kept.spared = found.version
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*COLLECTED_AFTER)
 
 
 def forget() -> None:

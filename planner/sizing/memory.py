@@ -95,6 +95,7 @@ class _Parts:
     """Bytes that must be free before the longest request is admitted."""
     whole: int
     """Bytes of the longest request, wherever they are."""
+    outside_at_most: int
 
 
 _SHAPE = (
@@ -132,6 +133,7 @@ def _parts(arch: Architecture, runtime: Runtime, layout: Layout, kind: DeviceKin
         typical=pools.request(max(1, round(kv.bytes_for(need.typical_tokens) * here))),
         longest=pools.request(max(1, round(kv.reserved_bytes_for(need.maximum_tokens) * here))),
         whole=kv.bytes_for(need.maximum_tokens),
+        outside_at_most=memory_ranges.outside_at_most(over, runtime),
     )
 
 
@@ -146,7 +148,7 @@ def split(
     overcommitted, fraction_maximum = 0, None
     if runtime.budget == "fraction_of_total":
         usable = min(floor(share * total), max(0, total - over.outside))
-        at_most = memory_ranges.outside_at_most(over, runtime)
+        at_most = parts.outside_at_most
         fraction_maximum = max(0, floor((total - at_most) / total * 100)) / 100 if total else 0.0
         if need.utilization is not None:
             overcommitted = max(0, floor(share * total) + at_most - total)

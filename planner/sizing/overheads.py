@@ -202,6 +202,23 @@ def _cross_mask_bytes(arch: Architecture, tokens: int, sequences: int) -> int:
 
 
 def device_kind(runtime: Runtime, device: Device) -> DeviceKind:
+    """Worked out once for each card, which its name tells."""
+    key = (
+        runtime, device.name, device.vendor, device.memory_bytes, device.architecture, device.compute_capability,
+    )  # fmt: skip
+    found = _kinds.get(key)
+    if found is None:
+        if len(_kinds) >= KINDS_KEPT:
+            _kinds.clear()
+        found = _kinds[key] = _device_kind(runtime, device)
+    return found
+
+
+KINDS_KEPT = 4096
+_kinds: dict[tuple[Runtime, str, str, int, str, str | None], DeviceKind] = {}
+
+
+def _device_kind(runtime: Runtime, device: Device) -> DeviceKind:
     default = runtime.device_default(device)
     return DeviceKind(default.batched_tokens, default.sequences, has_switched_links(device))
 

@@ -65,6 +65,26 @@ def candidate_row(
     )
 
 
+@register.simple_tag
+def candidate_bodies(
+    rows: Iterable[CandidateView],
+    cheapest_offer_id: int | None,
+    query: str,
+    tray: list[int],
+    tray_query: str,
+    width: int,
+) -> SafeString:
+    """Candidates that are not opened, each with the empty row that takes its detail."""
+    written = [
+        f"\n      <tbody>\n        \n          "
+        f"{candidate_row(row, cheapest_offer_id, query, False, tray, tray_query)}\n          "
+        f'<tr class="detail" hidden><td colspan="{width}" id="detail-{row.it.offer.offer_id}"></td></tr>'
+        f"\n        \n      </tbody>\n    "
+        for row in rows
+    ]
+    return mark_safe("".join(written))  # noqa: S308  # nosec B308, B703
+
+
 def _tray_link(query: str, tray: str, is_in: bool) -> str:
     joined = "&".join(part for part in (query, f"tray={tray}" if tray else "") if part)
     there = _escaped(f"?{joined}")
