@@ -18,6 +18,8 @@ from catalog.sources import SOURCES
 from planner import kinds, training_constants
 from planner.assumption_words import ASSUMPTIONS
 from planner.sizing.constants import CONSTANTS
+from planner.sizing.settable import SERVING
+from planner.sizing.training.settable import TRAINING
 from reports import exports
 from tests.factories import AT, make_team, make_user
 from tests.planner.factories import make_small_catalog
@@ -97,6 +99,7 @@ def test_every_shipped_assumption_has_words() -> None:
     ]
     names = {*CONSTANTS, *(row["name"].rpartition(".")[2] for row in rows)}
     names |= {constant.name for constant in training_constants.constants().constants}
+    names |= {name.rpartition(".")[2] for name in (*SERVING, *TRAINING)}
     assert len(names) > 30
     assert names - set(ASSUMPTIONS) == set()
 
