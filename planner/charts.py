@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from html import escape
 from typing import Any, Literal
+from unicodedata import east_asian_width
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, override
@@ -333,28 +334,43 @@ def _mark(role: Role, x: float, y: float, point: Point) -> str:
     )
 
 
+def _length(text: str) -> float:
+    """How long a text of the drawing is at the most: Japanese signs are as wide as they are high."""
+    return sum(11.0 if east_asian_width(sign) in "WF" else CHARACTER for sign in text)
+
+
 def _memory_svg(candidate: Candidate) -> str:
     bar = memory_bar(candidate.memory)
-    width, height, step = 720, 60, 0.0
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'role="img" aria-label="{escape(bar.spoken)}" font-family="Inter, Noto Sans JP, sans-serif" font-size="11">',
-        '<defs><pattern id="paper-hatch" width="5" height="5" patternUnits="userSpaceOnUse" '
-        f'patternTransform="rotate(45)"><rect width="5" height="5" fill="{INK["surface"]}"/>'
-        f'<line x1="0" y1="0" x2="0" y2="5" stroke="{INK["overhead"]}" stroke-width="1.2"/></pattern></defs>',
-    ]
+    width, row, base, key, gap = 720, 18.0, 36.0, 13.0, 16.0
+    drawn, legend, across = [], [], 0.0
     for segment in bar.segments:
         fill = "url(#paper-hatch)" if segment.role == "headroom" else INK[segment.role]
-        start, drawn = float(segment.start_percent[:-1]) / 100, float(segment.width_percent[:-1]) / 100
-        parts.append(
-            f'<rect x="{start * width:.1f}" y="0" width="{drawn * width:.1f}" height="20" fill="{fill}" '
+        start, share = float(segment.start_percent[:-1]) / 100, float(segment.width_percent[:-1]) / 100
+        drawn.append(
+            f'<rect x="{start * width:.1f}" y="0" width="{share * width:.1f}" height="20" fill="{fill}" '
             f'stroke="{INK["surface"]}" stroke-width="1"/>'
         )
-        parts.append(
-            f'<rect x="{step:.0f}" y="36" width="9" height="9" fill="{fill}" stroke="{INK["rule"]}" '
+        label = f"{segment.label} {segment.gib}"
+        needed = key + _length(label)
+        if across and across + needed > width:
+            across, base = 0.0, base + row
+        legend.append(
+            f'<rect x="{across:.0f}" y="{base:.0f}" width="9" height="9" fill="{fill}" stroke="{INK["rule"]}" '
             'stroke-width="0.5"/>'
         )
-        parts.append(written(step + 13, 44.5, f"{segment.label} {segment.gib}", ink="ink"))
-        step += width * (len(segment.label) + 9) / sum(len(each.label) + 9 for each in bar.segments)
-    parts.append(f'<rect x="0" y="0" width="{width}" height="20" fill="none" stroke="{INK["rule"]}"/></svg>')
-    return "".join(parts)
+        legend.append(written(across + key, base + 8.5, label, ink="ink"))
+        across += needed + gap
+    height = int(base + 24)
+    return "".join(
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+            f'role="img" aria-label="{escape(bar.spoken)}" font-family="Inter, Noto Sans JP, sans-serif" '
+            'font-size="11">',
+            '<defs><pattern id="paper-hatch" width="5" height="5" patternUnits="userSpaceOnUse" '
+            f'patternTransform="rotate(45)"><rect width="5" height="5" fill="{INK["surface"]}"/>'
+            f'<line x1="0" y1="0" x2="0" y2="5" stroke="{INK["overhead"]}" stroke-width="1.2"/></pattern></defs>',
+            *drawn,
+            *legend,
+            f'<rect x="0" y="0" width="{width}" height="20" fill="none" stroke="{INK["rule"]}"/></svg>',
+        )
+    )

@@ -10,9 +10,11 @@ import pytest
 
 from planner import charts, services
 from planner.sizing.results import Comparison
+from planner.sizing.training.workload import TuningWorkload
 from planner.sizing.workload import BatchWorkload, ServingWorkload
 from tests.factories import AT
 from tests.planner.factories import make_offer, make_small_catalog
+from tests.sizing.training.test_setting import EIGHT, LLAMA_7B, ONE, SPOT, answer
 
 pytestmark = pytest.mark.django_db
 
@@ -86,6 +88,22 @@ def test_a_memory_bar_fills_its_width(comparison: Comparison) -> None:
     ]
     drawn = sum(float(e.get("width", "0")) for e in bars if e.get("fill") != "none")
     assert drawn == pytest.approx(720, abs=1)
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_names_of_many_parts_of_memory_never_touch(language: str) -> None:
+    made = answer(TuningWorkload(kind="full_finetune", model=LLAMA_7B), EIGHT, SPOT, ONE)
+    root = ElementTree.fromstring(charts.render_svg(made.candidates[0], language))
+    names = [e for e in root.iter() if e.tag.endswith("text")]
+    assert len(names) > 6
+    height = float(root.get("height", "0"))
+    ends: dict[float, float] = {}
+    for name in names:
+        across, base, text = float(name.get("x", "0")), float(name.get("y", "0")), name.text or ""
+        assert across > ends.get(base, 0.0)
+        ends[base] = across + charts._length(text)
+        assert ends[base] <= 720
+        assert base < height
 
 
 def test_the_screen_s_figure_is_plain_json_without_markup(comparison: Comparison) -> None:
