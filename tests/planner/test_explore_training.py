@@ -17,6 +17,7 @@ from planner.explore.alone import Alone
 from planner.explore.sensitivity import swings
 from planner.explore.shapes import Curve, Curves
 from planner.forms import WorkbenchForm
+from planner.kinds.frame import Kind
 from planner.sizing.quantities import GIB
 from planner.sizing.results import Candidate
 from tests.planner.factories import make_offer, make_small_catalog
@@ -138,7 +139,7 @@ def test_methods_stand_side_by_side_as_variants(client: Client) -> None:
 
 
 @pytest.mark.parametrize("kind", kinds.KINDS, ids=lambda kind: kind.key)
-def test_every_kind_has_variants_that_change_something(kind: kinds.Kind, client: Client) -> None:
+def test_every_kind_has_variants_that_change_something(kind: Kind, client: Client) -> None:
     assert len(kind.variants) >= 4
     keys = [variant.key for variant in kind.variants]
     assert len(set(keys)) == len(keys)
