@@ -12,7 +12,8 @@ import pytest
 from django.db import connection
 from django.db.models import QuerySet
 
-WAIT_S = 1.0
+WAIT_S = 2.0
+"""Long enough for the other thread on a busy machine; where a lock works, the whole of it is waited."""
 
 
 def together(*works: Callable[[], Any]) -> list[BaseException]:
