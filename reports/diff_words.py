@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 
 from planner import assumption_words, kinds, wording
 from planner.figures import money, significant
@@ -51,7 +51,7 @@ class WorkloadWords:
 def workload(diff: WorkloadDiff) -> WorkloadWords:
     titles = {
         "question": _("What was asked"),
-        "price": _("Prices"),
+        "price": pgettext("what two versions differ in", "Prices"),
         "result": _("Results"),
         "assumption": _("Assumptions"),
     }

@@ -104,15 +104,23 @@ def _language() -> str:
 
 
 def question(document: dict[str, Any], names: Iterable[str] = ()) -> tuple[Fact, ...]:
-    """What was asked, field by field, with the labels and units of the workbench; all fields, or those named."""
+    """What was asked, field by field, with the labels and units of the workbench; all fields, or those named.
+
+    A field that another one stands for is left out: a run of so many parameters does not train the model above them.
+    """
     wanted = set(names)
     facts = []
     kind = kinds.of(str(document.get("kind", kinds.DEFAULT.key)))
     if not wanted:
         facts.append(Fact(_("Kind of work"), str(kind.title)))
+    unused = {
+        other
+        for name, other in kind.instead_of.items()
+        if (field := kind.fields[name]).path and _asked(field, _dig(document, field.path))
+    }
     for name, field in kind.fields.items():
         path = field.path
-        if not path or (wanted and name not in wanted):
+        if not path or name in unused or (wanted and name not in wanted):
             continue
         text = _asked(field, _dig(document, path))
         if text:

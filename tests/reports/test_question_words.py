@@ -39,6 +39,13 @@ def test_assumptions_that_were_set_are_told_by_name_value_and_unit() -> None:
     assert told == "Compute rate reached in matrix products = 0.5"
 
 
+def test_a_paper_names_no_model_that_a_number_of_parameters_stands_for() -> None:
+    assert "Model" in asked("kind=pretraining&tokens=140")
+    told = asked("kind=pretraining&tokens=140&parameters=7")
+    assert told["Parameters"] == "7 billion"
+    assert "Model" not in told
+
+
 def test_places_are_written_as_places_are() -> None:
     assert asked("regions=tokyo,osaka,jp,us-east-1")["Regions"] == "Tokyo, Osaka, JP, us-east-1"
 
