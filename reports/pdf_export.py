@@ -20,7 +20,7 @@ from planner.figures import Cell, Figure
 from planner.kinds.frame import Block
 from planner.memory_bar import memory_bar
 from planner.rejections import RejectedGroup
-from planner.sizing.results import Rejection
+from planner.sizing.results import Candidate, Rejection
 from reports import checklist_words, presenters, typesetting, words
 from reports.said import Said
 from reports.sheets import Sheet, SheetWorkload
@@ -143,6 +143,7 @@ def _workload(item: SheetWorkload) -> dict[str, Any]:
         if view.carried_by
         else "",
         "quotes": [_quote(quote) for quote in view.quotes],
+        "speed": _speed_head(best) if best else "",
         "memory": render_svg(best, language) if best else "",
         "memory_title": _("Memory of the fullest GPU, GiB") if best else "",
         "memory_alt": memory_bar(best.memory).spoken if best else "",
@@ -170,6 +171,14 @@ def _workload(item: SheetWorkload) -> dict[str, Any]:
         "sources": [asdict(source) for source in view.sources],
         "assumptions": [asdict(row) for row in view.assumptions],
     }
+
+
+def _speed_head(first: Candidate) -> str:
+    if first.speed is None:
+        # xgettext:no-python-format
+        return _("The whole run (80 % range)")
+    # xgettext:no-python-format
+    return _("At peak load (80 % range)")
 
 
 def _block(block: Block) -> dict[str, Any]:
@@ -311,8 +320,6 @@ def _labels() -> dict[str, str]:
         "rank": _("Rank"),
         "offer": _("Offer"),
         "layout": _("Layout"),
-        # xgettext:no-python-format
-        "speed": _("At peak load (80 % range)"),
         "price_read": _("Price read on"),
         "asked": _("What was asked"),
         "model": _("The model as it was understood"),

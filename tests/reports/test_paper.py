@@ -67,6 +67,9 @@ def test_the_paper_tells_the_first_candidate_as_its_page_does(
 ) -> None:
     comparison = made()
     text = squeezed("\n".join(pages(paper(draft(comparison)))))
+    is_run = comparison.kind == "full_finetune"
+    assert (squeezed("The whole run (80 % range)") in text) is is_run
+    assert (squeezed("At peak load (80 % range)") in text) is not is_run
     blocks = kinds.of(comparison.kind).blocks(comparison.candidates[0])
     assert blocks
     for block in blocks:
