@@ -17,12 +17,14 @@ OFFERS_MAXIMUM = 5_000
 
 VALUES = (
     "provider_name", "reference", "sku", "region", "tier", "tier_detail", "accelerator_as_written", "gpu_count",
-    "vcpu", "ram_gib", "amount", "currency", "unit", "tax_included", "received_on", "valid_until", "note",
+    "vcpu", "ram_gib", "amount", "currency", "unit", "upfront", "term_months", "tax_included", "received_on",
+    "valid_until", "note",
     "survives_restart", "survives_host_change", "survives_contract_end", "data_location", "availability",
     "startup_minutes", "answered_on",
 )  # fmt: skip
 SAME_QUOTE = (
     "provider_name", "reference", "sku", "region", "tier", "tier_detail", "accelerator_as_written", "gpu_count",
+    "term_months", "paying",
 )  # fmt: skip
 """What makes two rows the same line of the same quote: the later one takes the place of the earlier."""
 
@@ -55,7 +57,7 @@ def add_all(
         done = []
         for values in rows:
             made = _offer(team, values, cards, user, at)
-            key = _key(made)
+            key = line_of(made)
             before = fresh.get(key) or standing.get(key)
             if before is not None and _values(before) == _values(made):
                 done.append((before, False))
@@ -85,7 +87,7 @@ def change(offer: PrivateOffer, values: Mapping[str, Any], *, user: User, at: da
 
 
 def _standing(team: Team) -> dict[tuple[Any, ...], PrivateOffer]:
-    return {_key(each): each for each in PrivateOffer.objects.filter(team=team, ended_at__isnull=True)}
+    return {line_of(each): each for each in PrivateOffer.objects.filter(team=team, ended_at__isnull=True)}
 
 
 def withdraw(offer: PrivateOffer, *, at: datetime) -> None:
@@ -121,7 +123,8 @@ def _cards(names: Iterable[str]) -> dict[str, str | None]:
     return found
 
 
-def _key(offer: PrivateOffer) -> tuple[Any, ...]:
+def line_of(offer: PrivateOffer) -> tuple[Any, ...]:
+    """Which line of which quote it is."""
     return tuple(getattr(offer, name) for name in SAME_QUOTE)
 
 

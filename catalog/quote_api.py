@@ -17,6 +17,7 @@ from accounts.services import Bearer
 from catalog import private_offers
 from catalog.models import PrivateOffer
 from catalog.models.private import ANSWER_LENGTH, NOTE_LENGTH
+from catalog.price_cells import TERM_MONTHS_MAXIMUM
 from catalog.quote_forms import QuoteForm
 from mitsumori.json_bodies import BodyRefused
 from mitsumori.text_fields import plain_number
@@ -29,7 +30,7 @@ FAULTS_TOLD = 50
 
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$", json_schema_extra={"format": "date"})]
 Name = Annotated[str, Field(min_length=1, max_length=120)]
-Amount = Annotated[Decimal, Field(gt=0, le=Decimal(999_999_999), allow_inf_nan=False)]
+Amount = Annotated[Decimal, Field(ge=0, le=Decimal(999_999_999), allow_inf_nan=False)]
 Number = Annotated[Decimal, Field(ge=0, le=Decimal(1_000_000), allow_inf_nan=False)]
 AnswerCode = Literal["", "yes", "no"]
 
@@ -52,9 +53,13 @@ class Quote(Schema):
     vcpu: Number | None = None
     ram_gib: Number | None = None
     amount: Amount
-    """Of the whole machine, per ``unit``."""
+    """Of the whole machine, per ``unit``, beside what is paid upfront; 0 only where all is paid upfront."""
     currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
     unit: Literal["hour", "month"] = "hour"
+    upfront: Amount | None = None
+    """Paid once for the machine and ``term_months``, in ``currency``. Only of a reserved machine."""
+    term_months: Annotated[int, Field(ge=1, le=TERM_MONTHS_MAXIMUM, strict=True)] | None = None
+    """How long a reserved machine is bound."""
     tax_included: StrictBool | None = None
     received_on: Day
     valid_until: Day | None = None
@@ -99,6 +104,8 @@ class QuoteRow(Schema):
     amount: Decimal
     currency: str
     unit: str
+    upfront: Decimal | None
+    term_months: int | None
     tax_included: bool | None
     received_on: date
     valid_until: date | None

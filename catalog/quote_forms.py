@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from catalog.identify import identify
 from catalog.models import Answer, PriceUnit, Tier
 from catalog.models.private import ANSWER_LENGTH, NOTE_LENGTH
+from catalog.price_cells import TERM_MONTHS_MAXIMUM
 from catalog.private_offers import VALUES
 from mitsumori.text_fields import PlainTextField
 
@@ -89,13 +90,35 @@ class QuoteForm(forms.Form):
         label=_("Term"), max_length=60, required=False, help_text=_("For example: 12 months")
     )
     amount = NumberField(
-        label=_("Price of the whole machine"), least="0", most="999999999", decimals=6, above=True
+        label=_("Price of the whole machine"),
+        least="0",
+        most="999999999",
+        decimals=6,
+        help_text=_("Beside what is paid upfront; 0 where all is paid upfront."),
     )
     currency = PlainTextField(
         label=_("Currency"), max_length=3, help_text=_("Three letters, such as USD, JPY or CHF.")
     )
     unit = forms.ChoiceField(
         label=_("Per"), choices=PriceUnit.choices, initial=PriceUnit.HOUR, required=False
+    )
+    term_months = NumberField(
+        label=_("Term in months"),
+        least="1",
+        most=str(TERM_MONTHS_MAXIMUM),
+        decimals=0,
+        required=False,
+        help_text=_("For how long a reserved machine is bound."),
+    )
+    upfront = NumberField(
+        label=_("Paid upfront for a machine and term"),
+        least="0",
+        most="999999999",
+        decimals=6,
+        required=False,
+        help_text=_(
+            "Paid once, in the same currency, for a reserved machine. The bill bears a month's share of it."
+        ),
     )
     tax_included = forms.ChoiceField(
         label=_("Tax is included"),
@@ -153,6 +176,10 @@ class QuoteForm(forms.Form):
     def clean_gpu_count(self) -> int:
         return int(self.cleaned_data["gpu_count"])
 
+    def clean_term_months(self) -> int | None:
+        months = self.cleaned_data["term_months"]
+        return None if months is None else int(months)
+
     def clean_tier(self) -> str:
         return str(self.cleaned_data["tier"] or Tier.ON_DEMAND)
 
@@ -167,7 +194,21 @@ class QuoteForm(forms.Form):
         received, until = data.get("received_on"), data.get("valid_until")
         if received and until and until < received:
             self.add_error("valid_until", _("It would have ended before it was received."))
+        self._clean_commitment(data)
         return data
+
+    def _clean_commitment(self, data: dict[str, Any]) -> None:
+        """Only what binds has a term, and only a term is paid upfront; something must be paid."""
+        upfront = data.get("upfront")
+        is_unbound = "tier" in data and data["tier"] != Tier.RESERVED
+        if upfront and is_unbound:
+            self.add_error("upfront", _("Only a reserved machine is paid upfront: choose these terms."))
+        elif upfront and data.get("term_months") is None and "term_months" not in self.errors:
+            self.add_error("term_months", _("Give the months that are paid upfront."))
+        if data.get("term_months") is not None and is_unbound:
+            self.add_error("term_months", _("Only a reserved machine has a term: choose these terms."))
+        if data.get("amount") == 0 and not upfront and "upfront" not in self.errors:
+            self.add_error("amount", _("Zero is accepted only where all is paid upfront."))
 
     def values(self) -> dict[str, Any]:
         """What `catalog.private_offers` takes."""

@@ -32,6 +32,9 @@ HEADS: dict[str, str] = {
     "region": "region|location|site|zone|リージョン|地域|場所|拠点",
     "tier": "tier|terms|type of contract|契約形態|契約種別",
     "tier_detail": "term|duration|contract|期間|契約期間",
+    "term_months": "term months|term in months|months|months of term|contract months|commitment months|契約月数|月数",
+    "upfront": "upfront|up-front|upfront fee|upfront payment|upfront price|initial fee|initial payment|prepayment|"
+    "前払い|前払|前払金|前払い金|前金|一時金|初期費用|初期費",
     "amount": "price|amount|cost|rate|price per hour|monthly price|hourly price|価格|金額|単価|料金|月額|時間単価",
     "currency": "currency|ccy|通貨",
     "unit": "unit|per|billing|単位|課金単位",
@@ -71,6 +74,10 @@ _WORDS |= dict.fromkeys(
     ("tax_included", "survives_restart", "survives_host_change", "survives_contract_end"), _YES | _NO
 )
 _DAYS = ("received_on", "valid_until", "answered_on")
+_TERM = re.compile(
+    r"(?P<months>\d{1,3})\s*(?:months?|mos?|[かヶカヵケ箇]月)|(?P<years>\d{1,2})\s*(?:years?|yrs?|y|年)",
+    re.ASCII,
+)
 _FORMULA = re.compile(r"^[=@\t\r]")
 
 
@@ -163,5 +170,15 @@ def worded(name: str, cell: str) -> str:
     """A cell as the form takes it: words as codes, days that spreadsheets keep as numbers as days."""
     if name in _DAYS:
         return workbooks.day_of(cell)
+    if name == "term_months":
+        return _months(cell)
     table = _WORDS.get(name)
     return table.get(cell.casefold(), cell) if table else cell
+
+
+def _months(cell: str) -> str:
+    """ "12 months" and "1 year" as months; anything else stays as it is, for the form to judge."""
+    found = _TERM.fullmatch(cell.strip().casefold())
+    if found is None:
+        return cell
+    return str(int(found["years"]) * 12) if found["years"] else found["months"]

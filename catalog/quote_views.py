@@ -114,7 +114,7 @@ def quote(request: HttpRequest, pk: int) -> HttpResponse:
 def _typed(offer: PrivateOffer) -> dict[str, Any]:
     """The values as the form shows them."""
     values: dict[str, Any] = {name: getattr(offer, name) for name in private_offers.VALUES}
-    for name in ("vcpu", "ram_gib", "amount", "startup_minutes"):
+    for name in ("vcpu", "ram_gib", "amount", "upfront", "startup_minutes"):
         if values[name] is not None:
             text = f"{values[name]:f}"
             values[name] = text.rstrip("0").rstrip(".") if "." in text else text

@@ -125,14 +125,10 @@ def price(amount: str, per: str) -> str:
 
 
 def paid_upfront(price: str, upfront: str, months: int, recurring: str) -> str:
-    """A price whose term is paid in part or whole at once, with its parts."""
+    """A price whose term is paid in part or whole at once, with its parts; both prices with what they are per."""
     parts = {"price": price, "upfront": upfront, "months": months, "recurring": recurring}
     return (
-        str(
-            _(
-                "%(price)s over its term: %(upfront)s upfront for %(months)s months, and %(recurring)s per hour"
-            )
-        )
+        str(_("%(price)s over its term: %(upfront)s upfront for %(months)s months, and %(recurring)s"))
         % parts
     )
 

@@ -28,6 +28,7 @@ from planner.kinds.frame import Block, Cost, Kind, Measure
 from planner.kinds.host_block import rate
 from planner.memory_bar import MemoryBar, memory_bar
 from planner.quotes import quote_facts
+from planner.sizing.bill import COMMITTED_TIERS
 from planner.sizing.quantities import GIB
 from planner.sizing.results import Candidate
 
@@ -85,7 +86,8 @@ class CandidateView:
         expired = offer.quote is not None and offer.quote.expired
         found = []  # looked up only where they hold: a page asks for hundreds
         if offer.floor:
-            found.append(_("floor price"))
+            is_reserved = offer.tier in COMMITTED_TIERS
+            found.append(_("from this price on") if is_reserved else _("floor price"))
         if offer.estimated:
             found.append(_("estimated"))
         if offer.quote is not None:
@@ -217,7 +219,7 @@ class CandidateView:
             return text
         return assumption_words.paid_upfront(
             text, f"{unit_price(offer.upfront)} {offer.price_currency}", offer.term_months or 0,
-            f"{unit_price(offer.recurring)} {offer.price_currency}",
+            assumption_words.price(f"{unit_price(offer.recurring)} {offer.price_currency}", offer.price_unit),
         )  # fmt: skip
 
 

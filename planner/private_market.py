@@ -98,7 +98,7 @@ def _row(offer: PrivateOffer, slugs: dict[str, str]) -> Row:
         vcpu=offer.vcpu,
         ram_gib=offer.ram_gib,
         confirmed_on=offer.received_on,
-        amount=offer.amount,
+        amount=offer.amount_over_term,
         currency=offer.currency,
         unit=offer.unit,
         observed_on=offer.received_on,
@@ -109,6 +109,9 @@ def _row(offer: PrivateOffer, slugs: dict[str, str]) -> Row:
         source_url="",
         licence="",
         tax_included=offer.tax_included,
+        upfront=offer.upfront,
+        recurring=offer.amount if offer.upfront else None,
+        term_months=offer.term_months,
     )
 
 
@@ -144,9 +147,8 @@ def _joined(public: Market, own: Market, version: str, quotes: dict[int, QuoteFa
     tiers, tier_at = _names(public.tiers, own.tiers)
     currencies, currency_at = _names(public.currencies, own.currencies)
     upfront = None
-    if public.upfront_micro is not None:
-        # A team's own quotes ask for nothing upfront.
-        upfront = np.concatenate([public.upfront_micro, np.zeros(len(own), dtype=np.int64)])
+    if public.upfront_micro is not None or own.upfront_micro is not None:
+        upfront = np.concatenate([_upfront(public), _upfront(own)])
     storage = None
     if public.storage_bytes_per_s is not None:
         # Quotes do not say what their machines let through.
@@ -190,6 +192,10 @@ def _joined(public: Market, own: Market, version: str, quotes: dict[int, QuoteFa
         **plain,
         **indexes,
     )
+
+
+def _upfront(one: Market) -> Integers:
+    return np.zeros(len(one), dtype=np.int64) if one.upfront_micro is None else one.upfront_micro
 
 
 def _names(

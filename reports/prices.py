@@ -18,7 +18,7 @@ from django.db.models import Exists, F, Max, OuterRef, Q
 
 from accounts.models import User
 from catalog.models import CatalogVersion, Offer, PrivateOffer
-from catalog.private_offers import SAME_QUOTE
+from catalog.private_offers import line_of
 from reports.content import read_comparison
 from reports.models import (
     Decision,
@@ -162,14 +162,16 @@ def _private_now(watched: WatchedPrice, at: datetime) -> PriceNow | None:
     first = PrivateOffer.objects.filter(pk=-watched.offer_number, team__plans=watched.version.plan_id).first()
     if first is None:
         return None
-    same = {name: getattr(first, name) for name in SAME_QUOTE}
-    now = PrivateOffer.objects.standing(at).filter(team=first.team_id, **same).order_by("-pk").first()
+    like = PrivateOffer.objects.standing(at).filter(
+        team=first.team_id, provider_name=first.provider_name, sku=first.sku
+    )
+    now = next((each for each in like.order_by("-pk") if line_of(each) == line_of(first)), None)
     if now is None:
         ended = first.ended_at or at
         return PriceNow(None, ended.date(), watched.source)
     if (now.currency, now.unit) != (watched.currency, watched.unit):
         return None
-    return PriceNow(now.amount, now.received_on, watched.source)
+    return PriceNow(now.amount_over_term, now.received_on, watched.source)
 
 
 def standings(version: PlanVersion, at: datetime) -> list[Standing]:

@@ -14,9 +14,9 @@ from planner.sizing.results import Candidate, Comparison
 
 MACHINES_OFFERED = 12
 ANSWER_HEADS = (
-    "provider", "quote no", "machine", "gpu", "gpus", "vcpu", "ram", "region", "tier", "term", "price", "currency",
-    "unit", "tax included", "date", "valid until", "survives restart", "survives host change", "survives contract end",
-    "data location", "availability", "startup minutes", "answered on", "note",
+    "provider", "quote no", "machine", "gpu", "gpus", "vcpu", "ram", "region", "tier", "term", "term months", "price",
+    "currency", "unit", "upfront", "tax included", "date", "valid until", "survives restart", "survives host change",
+    "survives contract end", "data location", "availability", "startup minutes", "answered on", "note",
 )  # fmt: skip
 """Heads of the answer sheet; the upload of private offers knows each of them."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Literal
 
 from django.conf import settings
 from django.db import models
@@ -10,6 +12,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from accounts.models import Team
+from catalog.commitments import STEP, price_per_hour
 from catalog.models.offers import PRICE_DIGITS, Accelerator, PriceUnit, Tier
 
 NOTE_LENGTH = 2000
@@ -54,8 +57,12 @@ class PrivateOffer(models.Model):
     vcpu = models.DecimalField(_("vCPU"), max_digits=8, decimal_places=2, null=True, blank=True)
     ram_gib = models.DecimalField(_("RAM"), max_digits=10, decimal_places=2, null=True, blank=True)
     amount = models.DecimalField(_("price of the machine"), **PRICE_DIGITS)
+    """Of a commitment that is paid upfront in part or whole: what is paid beside that, which may be nothing."""
     currency = models.CharField(_("currency"), max_length=3)
     unit = models.CharField(_("per"), max_length=8, choices=PriceUnit.choices, default=PriceUnit.HOUR)
+    upfront = models.DecimalField(_("paid upfront"), **PRICE_DIGITS, null=True, blank=True)
+    """Paid once for the machine and term, in ``currency``; None where the quote does not say."""
+    term_months = models.PositiveSmallIntegerField(_("term in months"), null=True, blank=True)
     tax_included = models.BooleanField(null=True, blank=True)
     received_on = models.DateField(_("received on"))
     valid_until = models.DateField(_("valid until"), null=True, blank=True)
@@ -81,7 +88,15 @@ class PrivateOffer(models.Model):
     class Meta:
         ordering = ("provider_name", "sku", "pk")
         constraints = [
-            models.CheckConstraint(condition=Q(amount__gt=0), name="catalog_private_above_zero"),
+            models.CheckConstraint(
+                condition=Q(amount__gt=0) | Q(amount=0, upfront__gt=0), name="catalog_private_costs_something"
+            ),
+            models.CheckConstraint(
+                condition=Q(upfront__isnull=True)
+                | Q(upfront=0)
+                | Q(upfront__gt=0, term_months__isnull=False, term_months__gt=0, tier=Tier.RESERVED),
+                name="catalog_private_upfront_has_term",
+            ),
             models.CheckConstraint(condition=Q(gpu_count__gt=0), name="catalog_private_has_gpus"),
         ]
         indexes = [models.Index(fields=["team", "ended_at"], name="catalog_private_team")]
@@ -93,6 +108,27 @@ class PrivateOffer(models.Model):
     def amount_text(self) -> str:
         """The price without zeros that say nothing."""
         return f"{self.amount.normalize():f}"
+
+    @property
+    def upfront_text(self) -> str:
+        """What is paid at once, likewise; empty where nothing is."""
+        return f"{self.upfront.normalize():f}" if self.upfront else ""
+
+    @property
+    def paying(self) -> Literal["none", "part", "all"]:
+        """How much of a term is paid at once: another way of paying is another line of the quote."""
+        if not self.upfront:
+            return "none"
+        return "part" if self.amount else "all"
+
+    @property
+    def amount_over_term(self) -> Decimal:
+        """What an hour or month of the whole term comes to, with what is paid upfront."""
+        if not self.upfront or not self.term_months:
+            return self.amount
+        if self.unit == PriceUnit.HOUR:
+            return price_per_hour(self.upfront, self.amount, self.term_months)
+        return (self.upfront / self.term_months + self.amount).quantize(STEP, ROUND_HALF_UP)
 
     @property
     def startup_text(self) -> str:

@@ -80,9 +80,10 @@ class OfferFacts(Frozen):
     price_unit: str
     """"hour" or "month", for the whole machine."""
     upfront: Money | None = None
-    """Of a commitment: paid once for the machine and term; ``price_amount`` is what an hour of the term comes to."""
+    """Of a commitment: paid once for the machine and term. ``price_amount`` is then what an hour (or month) of the
+    whole term comes to."""
     recurring: Money | None = None
-    """What is paid by the hour beside ``upfront``."""
+    """What is paid per ``price_unit`` beside ``upfront``."""
     term_months: int | None = None
     """How long a commitment binds; None where it is none, or its source does not say."""
     price_observed_on: date

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import IntegrityError, transaction
 from django.test import Client
 
 from accounts.access import TEAM_KEY
@@ -122,6 +123,52 @@ def test_people_enter_change_and_withdraw_an_offer(owner: User, shared: Team) ->
     assert now.amount == Decimal(99)
     client.post(f"/catalog/quotes/{now.pk}/withdraw/")
     assert not PrivateOffer.objects.filter(ended_at=None).exists()
+
+
+def test_what_is_paid_upfront_is_entered_listed_and_changed(owner: User, shared: Team) -> None:
+    client = sign_in(owner, shared)
+    committed = {"tier": "reserved", "term_months": "12", "upfront": "5000"}
+    refused = client.post("/catalog/quotes/new/", GOOD | committed | {"tier": "on_demand"})
+    assert refused.status_code == 422
+    assert 'id="id_upfront_error"' in refused.content.decode()
+    assert 'value="5000"' in refused.content.decode(), "what was typed stays"
+    assert client.post("/catalog/quotes/new/", GOOD | committed).status_code == 302
+    page = client.get("/catalog/quotes/").content.decode()
+    assert "5000 JPY upfront" in page
+    assert "12 months" in page
+    offer = PrivateOffer.objects.get()
+    form = client.get(f"/catalog/quotes/{offer.pk}/").content.decode()
+    assert 'name="upfront" value="5000"' in form
+    assert 'name="term_months" value="12"' in form
+    client.post(f"/catalog/quotes/{offer.pk}/", GOOD | committed | {"amount": "0"})
+    now = PrivateOffer.objects.get(ended_at=None)
+    assert (now.amount, now.amount_over_term) == (Decimal(0), Decimal("416.666667"))
+
+
+def test_terms_and_ways_of_paying_are_lines_of_their_own_and_a_new_fee_takes_the_place(
+    owner: User, shared: Team
+) -> None:
+    year = {"tier": "reserved", "term_months": "12"}
+    rows = [
+        values(**year), values(**year, upfront="5000"), values(**year, upfront="9000", amount="0"),
+        values(tier="reserved", term_months="36"),
+    ]  # fmt: skip
+    private_offers.add_all(shared, rows, user=owner, at=AT)
+    assert PrivateOffer.objects.count() == 4
+    later = AT + timedelta(days=1)
+    dearer = values(**year, upfront="6000")
+    private_offers.add_all(shared, [dearer], user=owner, at=later)
+    fees = sorted(each.upfront or 0 for each in PrivateOffer.objects.standing(later))
+    assert fees == [0, 0, 6000, 9000]
+
+
+def test_the_database_refuses_a_fee_without_a_term_and_a_price_of_nothing(owner: User, shared: Team) -> None:
+    offer = private_offers.add(shared, values(tier="reserved", term_months="12"), user=owner, at=AT)
+    same = PrivateOffer.objects.filter(pk=offer.pk)
+    assert same.update(upfront=Decimal(5)) == 1
+    for fault in ({"term_months": None}, {"tier": "on_demand"}, {"upfront": Decimal(0), "amount": 0}):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            same.update(**fault)
 
 
 def test_viewers_read_and_strangers_find_nothing(owner: User, shared: Team) -> None:

@@ -84,6 +84,16 @@ def test_what_a_program_enters_takes_part_in_its_teams_plans_alone(crew: dict[st
         assert sum(offer.offer_id < 0 for offer in offers) == count
 
 
+def test_a_program_says_what_is_paid_upfront(crew: dict[str, Program]) -> None:
+    committed = QUOTE | {"tier": "reserved", "upfront": 5000.5, "term_months": 12, "amount": 0}
+    made = crew["editor"].send("post", body=committed)
+    assert made.status_code == 201
+    row = crew["viewer"].get(f"/{made.json()['id']}").json()
+    assert (row["upfront"], row["term_months"], row["amount"]) == ("5000.500000", 12, "0.000000")
+    plain = crew["editor"].send("post", body=QUOTE).json()
+    assert (plain["upfront"], plain["term_months"]) == (None, None)
+
+
 def test_the_same_offer_sent_twice_is_one(crew: dict[str, Program]) -> None:
     first, second = (crew["editor"].send("post", body=QUOTE).json() for _time in range(2))
     assert first == second
@@ -111,6 +121,12 @@ def test_the_same_offer_sent_twice_is_one(crew: dict[str, Program]) -> None:
         ({"sku": ""}, "sku"),
         ({"sku": "two\nlines"}, "sku"),
         ({"colour": "red"}, "colour"),
+        ({"upfront": 5000}, "upfront"),
+        ({"term_months": 12}, "term_months"),
+        ({"tier": "reserved", "upfront": 5000}, "term_months"),
+        ({"tier": "reserved", "upfront": -1, "term_months": 12}, "upfront"),
+        ({"tier": "reserved", "upfront": 5000, "term_months": "12"}, "term_months"),
+        ({"tier": "reserved", "upfront": 5000, "term_months": 121}, "term_months"),
     ],
 )
 def test_what_the_form_would_refuse_is_refused_with_its_field(

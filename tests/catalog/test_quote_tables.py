@@ -64,6 +64,59 @@ def test_what_makes_no_sense_is_refused_at_its_field(field: str, value: str) -> 
     assert field in form.errors
 
 
+RESERVED = GOOD | {"tier": "reserved", "term_months": "12", "upfront": "5,000", "unit": "hour", "amount": "2"}
+
+
+def test_a_reserved_quote_says_what_is_paid_upfront_and_for_how_many_months() -> None:
+    form = QuoteForm(RESERVED)
+    assert form.is_valid(), form.errors
+    values = form.values()
+    assert (values["upfront"], values["term_months"], values["amount"]) == (Decimal(5_000), 12, Decimal(2))
+    assert QuoteForm(RESERVED | {"amount": "0"}).is_valid(), "all of a term may be paid upfront"
+    assert QuoteForm(RESERVED | {"upfront": ""}).is_valid(), "a term may be paid by the hour alone"
+    assert QuoteForm(GOOD | {"upfront": "0"}).is_valid(), "nothing upfront is no commitment"
+    plain = QuoteForm(GOOD)
+    assert plain.is_valid()
+    assert (plain.values()["upfront"], plain.values()["term_months"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"tier": "on_demand", "term_months": ""}, "upfront"), ({"tier": "spot", "term_months": ""}, "upfront"),
+        ({"tier": "on_demand", "upfront": ""}, "term_months"), ({"term_months": ""}, "term_months"),
+        ({"term_months": "0"}, "term_months"), ({"term_months": "121"}, "term_months"),
+        ({"term_months": "1.5"}, "term_months"), ({"term_months": "a year"}, "term_months"),
+        ({"upfront": "-1"}, "upfront"), ({"upfront": "1000000000"}, "upfront"), ({"upfront": "1,5"}, "upfront"),
+        ({"amount": "0", "upfront": "0"}, "amount"), ({"amount": "0", "upfront": ""}, "amount"),
+    ],
+)  # fmt: skip
+def test_a_commitment_that_does_not_hold_together_is_refused_at_its_field(
+    change: dict[str, str], field: str
+) -> None:
+    assert list(QuoteForm(RESERVED | change).errors) == [field]
+
+
+def test_columns_of_what_is_paid_upfront_are_known_in_two_languages() -> None:
+    wanted = ["term_months", "upfront"]
+    for heads in (
+        ["Term months", "Upfront (USD)"],
+        ["term_months", "Initial fee"],
+        ["契約月数", "前払金（円）"],
+    ):
+        assert quote_tables.guesses(heads) == wanted
+    heads = ["Provider", "Machine", "GPU", "GPUs", "Terms", "Months", "Price", "Currency", "Date", "前払い"]
+    same = ["P", "m", "L4", "1", "予約"]
+    rows = [heads] + [
+        [*same, months, "2", "USD", "2026-11-01", "5000"]
+        for months in ("12", "1 year", "3年", "24ヶ月", "6 months", "soon")
+    ]
+    checked = quote_tables.check(rows, quote_tables.guesses(heads), {})
+    assert [row["term_months"] for row in checked.good] == [12, 12, 36, 24, 6]
+    assert {row["upfront"] for row in checked.good} == {Decimal(5_000)}
+    assert checked.faults[0].startswith("row 7: Term in months:")
+
+
 def test_an_ambiguous_card_is_refused_with_the_cards_it_can_mean() -> None:
     form = QuoteForm(GOOD | {"accelerator_as_written": "A100"})
     assert "A100-SXM4-80GB" in str(form.errors["accelerator_as_written"])

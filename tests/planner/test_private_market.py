@@ -12,12 +12,16 @@ import pytest
 from accounts.models import Team, User
 from catalog import private_offers
 from catalog.quote_forms import QuoteForm
-from planner import market, private_market, services
+from planner import kinds, market, private_market, services
+from planner.candidate_views import candidate_view
+from planner.sizing.bill import MINOR_UNITS
 from planner.sizing.results import Candidate
+from planner.sizing.weighing import weigh
 from planner.sizing.workload import Filters, ServingWorkload
 from tests.catalog.test_quote_tables import GOOD
 from tests.factories import AT, make_team, make_user
 from tests.planner.factories import make_offer, make_small_catalog
+from tests.sizing.markets import setting
 
 pytestmark = pytest.mark.django_db
 
@@ -171,3 +175,68 @@ def test_one_private_offer_is_opened_in_full_by_its_team_only(owner: User, share
     assert found.derivations
     with pytest.raises(services.UnknownOffer):
         services.candidate(ServingWorkload(), at=AT, offer_id=-offer.pk)
+
+
+YEAR = {"tier": "reserved", "term_months": "12", "region": "石狩"}
+HERE = Filters(tiers=("reserved",), regions=("石狩",))
+
+
+@pytest.mark.parametrize(
+    ("given", "currency", "lines", "over_term"),
+    [
+        # 2.00 × 730 h; 5,000 ÷ 12; 5,000 ÷ 8,760 h + 2.00
+        ({"amount": "2", "upfront": "5000"}, "USD", ("1460.00", "416.67"), "2.570776"),
+        # all at once: 8,760 ÷ 12; 8,760 ÷ 8,760 h
+        ({"amount": "0", "upfront": "8760"}, "USD", ("0.00", "730.00"), "1"),
+        # by the month: 1,000; 600 ÷ 12; both together
+        ({"amount": "1000", "upfront": "600", "unit": "month"}, "USD", ("1000.00", "50.00"), "1050"),
+        # yen have no decimals: 300 × 730 h; 1,000,000 ÷ 12
+        ({"amount": "300", "upfront": "1000000", "currency": "JPY"}, "JPY", ("219000", "83333"), "414.155251"),
+        # 60,000 yen a month as dollars of 157.25 yen: ÷ 12 = 5,000, 31.796502 dollars
+        ({"amount": "300", "upfront": "60000", "currency": "JPY"}, "USD", ("1392.69", "31.80"), "306.849315"),
+    ],
+)  # fmt: skip
+def test_what_a_quote_asks_upfront_is_on_the_bill_and_ranked_with_it(
+    owner: User, shared: Team, given: dict[str, str], currency: Any, lines: tuple[str, str], over_term: str
+) -> None:
+    enter(shared, owner, **YEAR | given)
+    workload = ServingWorkload(filters=HERE, currency=currency)
+    (found,) = services.compare(workload, at=AT, team_id=shared.pk).candidates
+    assert found.machines == 1
+    told = {line.what: line.amount for line in found.monthly.lines}
+    assert (told["gpu"], told["upfront"]) == tuple(Decimal(amount) for amount in lines)
+    assert found.offer.price_amount == Decimal(over_term)
+    assert (found.offer.upfront, found.offer.term_months) == (Decimal(given["upfront"]), 12)
+    at = private_market.current(AT, shared.pk)
+    made = setting(workload, at)
+    weighed = weigh(made, made.place())
+    row = int(np.flatnonzero(at.offer_id == found.offer.offer_id)[0])
+    assert weighed.total_minor[row] == found.monthly.total * MINOR_UNITS[currency]
+
+
+def test_a_fee_paid_upfront_decides_the_order(owner: User, shared: Team) -> None:
+    enter(shared, owner, **YEAR, sku="with fee", amount="0.10", upfront="5000")
+    enter(shared, owner, **YEAR, sku="without", amount="0.60")
+    found = services.compare(ServingWorkload(filters=HERE), at=AT, team_id=shared.pk)
+    assert [each.offer.sku for each in found.candidates] == ["without", "with fee"]
+    assert "upfront" not in {line.what for line in found.candidates[0].monthly.lines}
+
+
+def test_the_price_of_a_quote_by_the_month_is_told_with_what_is_paid_upfront(
+    owner: User, shared: Team
+) -> None:
+    enter(shared, owner, **YEAR, amount="1000", upfront="600", unit="month")
+    found = services.compare(ServingWorkload(filters=HERE), at=AT, team_id=shared.pk)
+    view = candidate_view(kinds.of("llm_serving"), found.candidates[0], (), language="en")
+    assert (
+        view.price
+        == "1,050 USD per month over its term: 600 USD upfront for 12 months, and 1,000 USD per month"
+    )
+
+
+def test_quotes_of_before_without_a_fee_are_billed_as_they_were(owner: User, shared: Team) -> None:
+    enter(shared, owner, tier="reserved", tier_detail="1 year", region="石狩", amount="2")
+    (found,) = services.compare(ServingWorkload(filters=HERE), at=AT, team_id=shared.pk).candidates
+    assert (found.offer.upfront, found.offer.recurring, found.offer.term_months) == (None, None, None)
+    assert "upfront" not in {line.what for line in found.monthly.lines}
+    assert found.monthly.lines[0].amount == Decimal("1460.00")
