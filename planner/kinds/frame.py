@@ -107,6 +107,8 @@ class Cost:
     decimals: int | None = None
     axis_label: Text = ""
     derivation: str = ""
+    note: Text = ""
+    """By which rule it is counted, in a few words beneath it."""
 
     def text(self, candidate: Candidate) -> str | None:
         amount = self.of(candidate)
@@ -246,6 +248,8 @@ class Kind:
     examples: tuple[Example, ...] = ()
     can_restart: bool = False
     """Whether the work can be taken up again after an interruption, so that machines that vanish may serve it."""
+    is_served: bool = False
+    """Whether an engine serves it: one machine then has a longest context, most users, and other layouts."""
     missing: Callable[[Candidate], str] = unknown
     """What is said where a measure has no figure."""
     memory_note: Callable[[Candidate], str] = no_words

@@ -90,11 +90,14 @@ def advised(candidate: Candidate) -> tuple[str, ...]:
             _("No reserved price of this machine is known: ask for one, since the run takes %(days)s.")
             % {"days": days(run_days)},
         )
-    if "cheapest" in found:
+    if "cheapest" in found and not _is_sold_here(found["cheapest"], candidate):
         least = found["cheapest"]
+        amount = money(least.total, least.currency)
+        if least.floor or any(line.what in ("storage", "egress") for line in candidate.monthly.lines):
+            amount = f"≥ {amount}"  # Machine time alone: what is kept and sent comes on top.
         said.append(
             _("One run costs least with this: %(term)s, %(amount)s.")
-            % {"term": term_name(least), "amount": money(least.total, least.currency)}
+            % {"term": term_name(least), "amount": amount}
         )
     if "pays_from" in found:
         cost = found["pays_from"]
@@ -107,6 +110,16 @@ def advised(candidate: Candidate) -> tuple[str, ...]:
             _("No commitment that is known of this machine costs less than on demand, however long it works.")
         )
     return tuple(said)
+
+
+def _is_sold_here(cost: TermCost, candidate: Candidate) -> bool:
+    """Whether a term is the one of the candidate's own offer."""
+    offer = candidate.offer
+    return (cost.provider, cost.tier, cost.term_months) == (
+        offer.provider_name,
+        offer.tier,
+        offer.term_months,
+    )
 
 
 def _smallest_block(candidate: Candidate) -> Block:

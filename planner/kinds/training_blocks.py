@@ -61,7 +61,9 @@ def _run_block(candidate: Candidate) -> Block:
         ),
         note=_(
             # xgettext:no-python-format
-            "With an 80 % range. MFU counts 6 operations a parameter and token, 4 where weights are frozen."
+            "With an 80 % range. MFU counts 6 operations a parameter and token, 4 where weights are frozen; of the "
+            "parameters those that a token is multiplied with: neither the table of input embeddings nor experts that "
+            "are not chosen, but the output head."
         ),
     )
 

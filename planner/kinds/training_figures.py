@@ -46,7 +46,13 @@ TOKENS = Measure(
     lower_is_better=False,
     derivation="tokens_per_s",
 )
-RUN_COST = Cost("run_cost", gettext_lazy("Cost of a run"), run_cost, derivation="run_cost")
+RUN_COST = Cost(
+    "run_cost",
+    gettext_lazy("Cost of a run"),
+    run_cost,
+    derivation="run_cost",
+    note=gettext_lazy("the month's whole bill, storage and transfer with it, divided by its runs"),
+)
 
 
 def _figure(

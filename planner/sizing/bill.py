@@ -133,6 +133,23 @@ def rounded(amount: Decimal, currency: str) -> Decimal:
     return amount.quantize(step if MINOR_UNITS[currency] > 1 else Decimal(1), ROUND_HALF_UP)
 
 
+def months_begun(monthly: Bill, run: Run) -> int | None:
+    """Months begun until the runs of one month are done; None for prices by the hour."""
+    if not any(line.unit == "machine-month" for line in monthly.lines):
+        return None
+    months = run.hours_per_start * run.starts / WHOLE_MONTH_HOURS
+    return max(1, int(months.to_integral_value(ROUND_CEILING)))
+
+
+def of_one_run(monthly: Bill, run: Run) -> Decimal:
+    """Cost of one run, or one batch job: the month's whole bill, storage and transfer with it, ÷ its runs.
+
+    A price by the month is paid for every month begun: the bill × months ÷ runs. In the bill's currency, rounded half
+    up; at least so much where the bill is.
+    """
+    return rounded(monthly.total * (months_begun(monthly, run) or 1) / run.starts, monthly.currency)
+
+
 def egress_amount(price: EgressPrice, gb: Decimal) -> Decimal | None:
     """Cost of ``gb`` GB out in a month, step by step, in the price's own currency.
 

@@ -9,7 +9,7 @@ from planner.sizing import bill
 from planner.sizing.bill import HOUR_STEPS, MINOR_UNITS, Run
 from planner.sizing.offers import Terms, shown_unit_price
 from planner.sizing.quantities import Derivation, Term
-from planner.sizing.results import BillLine, Candidate
+from planner.sizing.results import Bill, BillLine, Candidate
 from planner.sizing.setting import Setting
 
 ROUNDED = "floor(({amount}) * minor_units + 0.5) / minor_units"
@@ -70,6 +70,22 @@ def _plain(symbol: str, value: float, unit: str = "1", source: str | None = None
 def minor_units(currency: str) -> Term:
     """What ``ROUNDED`` rounds to."""
     return _plain("minor_units", MINOR_UNITS[currency], "1", "smallest units of the currency")
+
+
+def of_one_run(figure: str, runs: str, monthly: Bill, run: Run, cost: Decimal) -> Derivation:
+    """Cost of one run or job, as ``bill.of_one_run`` counts it; ``runs`` names what the month has several of."""
+    months = bill.months_begun(monthly, run)
+    terms = [_plain("monthly_total", float(monthly.total), monthly.currency)]
+    if months is not None:
+        terms.append(_plain("months", months, "month", "begun"))
+    terms += [_plain(runs, float(run.starts), "1/month", "schedule"), minor_units(monthly.currency)]
+    return Derivation(
+        figure=figure,
+        formula=ROUNDED.format(amount=f"monthly_total{'' if months is None else ' * months'} / {runs}"),
+        terms=tuple(terms),
+        value=float(cost),
+        unit=monthly.currency,
+    )
 
 
 def _total(candidate: Candidate) -> Derivation:

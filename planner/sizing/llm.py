@@ -350,9 +350,6 @@ def _batch(setting: LlmSetting, placement: Placement, monthly: Bill) -> BatchRun
     if not isinstance(workload, BatchWorkload) or placement.job_hours is None:
         return None
     run = setting.run(placement)
-    machine_lines = [
-        line.amount for line in monthly.lines if line.what in ("gpu", "upfront", "rework") and line.amount
-    ]
     rate = placement.full.output_tokens_per_s
     deadline = workload.deadline_hours
     return BatchRun(
@@ -360,7 +357,7 @@ def _batch(setting: LlmSetting, placement: Placement, monthly: Bill) -> BatchRun
         output_tokens_per_s=rate.model_copy(
             update={name: getattr(rate, name) * placement.replicas for name in ("value", "low", "high")}
         ),
-        cost=bill.rounded(sum(machine_lines, Decimal(0)) / run.starts, monthly.currency),
+        cost=bill.of_one_run(monthly, run),
         meets_deadline=None
         if not isinstance(deadline, int | float)
         else not any(miss.target == "deadline_hours" for miss in placement.misses),

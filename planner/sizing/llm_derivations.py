@@ -14,7 +14,7 @@ from planner.sizing import (
     speed_terms,
     weights,
 )
-from planner.sizing.derivations import ROUNDED, minor_units
+from planner.sizing.derivations import of_one_run
 from planner.sizing.devices import Layout
 from planner.sizing.options import altered
 from planner.sizing.placing import Loads, Placement
@@ -164,28 +164,8 @@ def _job(setting: LlmSetting, placement: Placement, candidate: Candidate) -> dic
     )
     found = {"job_hours": hours}
     if batch.cost is not None:
-        monthly = candidate.monthly
-        lines = [line for line in monthly.lines if line.what in ("gpu", "rework") and line.amount]
-        found["job_cost"] = Derivation(
-            figure="job_cost",
-            formula=ROUNDED.format(
-                amount=f"({' + '.join(f'{line.what}_line' for line in lines) or '0'}) / jobs"
-            ),
-            terms=(
-                *(
-                    Term(symbol=f"{line.what}_line", value=float(line.amount or 0), unit=monthly.currency)
-                    for line in lines
-                ),
-                Term(
-                    symbol="jobs",
-                    value=float(setting.run(placement).starts),
-                    unit="1/month",
-                    source="schedule",
-                ),
-                minor_units(monthly.currency),
-            ),
-            value=float(batch.cost),
-            unit=monthly.currency,
+        found["job_cost"] = of_one_run(
+            "job_cost", "jobs", candidate.monthly, setting.run(placement), batch.cost
         )
     return found
 

@@ -22,6 +22,7 @@ from planner.sizing.workload import (
     ModelReference,
     RuntimeChoice,
     RuntimeOptions,
+    Schedule,
     ServingWorkload,
     Targets,
 )
@@ -497,13 +498,24 @@ def test_a_batch_job_costs_its_hours_once_for_each_start() -> None:
     candidate = compared(workload, Row(price="3.60")).candidates[0]
     assert candidate.batch is not None
     assert candidate.batch.cost is not None
-    runs = Decimal("30.4167")
     machines = candidate.monthly.lines[0].amount
     assert machines is not None
-    assert abs(machines / runs - candidate.batch.cost) < Decimal("0.01")
-    # What stays on disk between runs is no part of one run: two versions of the weights.
-    assert float(candidate.monthly.total - machines) == pytest.approx(0.08 * 2 * 16.06, abs=0.01)
-    assert float(candidate.batch.cost) == pytest.approx(3.6 * candidate.batch.hours.value, rel=0.01)
+    # Two versions of the weights stay on disk between the jobs.
+    storage = 0.08 * 2 * 16.06
+    assert float(candidate.monthly.total - machines) == pytest.approx(storage, abs=0.01)
+    by_hand = 3.6 * candidate.batch.hours.value + storage / 30.4167
+    assert float(candidate.batch.cost) == pytest.approx(by_hand, rel=0.01)
+
+
+@pytest.mark.parametrize("starts", [0, 1])
+def test_a_job_costs_the_months_whole_bill_divided_by_its_jobs(starts: int) -> None:
+    workload = BatchWorkload(storage_gb=500, schedule=Schedule(starts_per_day=starts))
+    candidate = compared(workload, Row(price="3.60")).candidates[0]
+    assert candidate.batch is not None
+    assert candidate.batch.cost is not None
+    assert {"gpu", "storage"} <= {line.what for line in candidate.monthly.lines}
+    jobs = Decimal("30.4167") if starts else Decimal(1)
+    assert abs(candidate.monthly.total / jobs - candidate.batch.cost) <= Decimal("0.005")
 
 
 def test_objectives_order_by_what_they_name() -> None:
@@ -664,3 +676,14 @@ def test_a_load_beyond_every_number_of_replicas_is_refused_with_the_load_that_is
 
     assert served(borne * 0.99)
     assert not served(borne * 1.05)
+
+
+@pytest.mark.parametrize(
+    ("tier", "code"),
+    [("reserved", "price_from"), ("on_demand", "floor_price")],
+    ids=["reserved", "on demand"],
+)
+def test_the_lowest_price_of_a_commitment_is_no_marketplaces(tier: str, code: str) -> None:
+    workload = ServingWorkload(filters=Filters(tiers=(tier,)))
+    (candidate,) = compared(workload, Row(tier=tier, floor=True)).candidates
+    assert {"price_from", "floor_price"} & set(candidate.warnings) == {code}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 
 from planner.sizing import bill
-from planner.sizing.derivations import ROUNDED, minor_units
+from planner.sizing.derivations import of_one_run
 from planner.sizing.quantities import GB, Derivation
 from planner.sizing.results import Candidate
 from planner.sizing.training import (
@@ -40,22 +39,12 @@ def derive(asked: Question, placed: TrainingPlacement) -> dict[str, Derivation]:
     return found | host_derivations.derive(asked, placed)
 
 
-def run_cost(candidate: Candidate, starts: Decimal, months: int) -> dict[str, Derivation]:
-    """What one run costs: the month's bill over its runs, or the whole months that a monthly price is paid for."""
-    monthly, cost = candidate.monthly, candidate.unit_costs.get("run")
+def run_cost(candidate: Candidate, run: bill.Run) -> dict[str, Derivation]:
+    """What one run costs, as ``bill.of_one_run`` counts it."""
+    cost = candidate.unit_costs.get("run")
     if cost is None:
         return {}
-    by_month = any(line.unit == "machine-month" for line in monthly.lines)
-    each = (
-        plain("months", months, "month", "begun")
-        if by_month
-        else plain("runs", float(starts), "1/month", ENTERED)
-    )
-    formula = "monthly_total * months" if by_month else "monthly_total / runs"
-    total = plain("monthly_total", float(monthly.total), monthly.currency)
-    terms = [total, each, minor_units(monthly.currency)]
-    rounded = ROUNDED.format(amount=formula)
-    return {"run_cost": made("run_cost", rounded, terms, float(cost), monthly.currency)}
+    return {"run_cost": of_one_run("run_cost", "runs", candidate.monthly, run, cost)}
 
 
 def _state(job: Job) -> Derivation:
@@ -178,7 +167,12 @@ def _run(asked: Question, placed: TrainingPlacement) -> Iterator[Derivation]:
         [
             tokens,
             gpus,
-            plain("flops_per_token", useful_flops_per_token(job), "FLOP", "6 or 4 × active parameters"),
+            plain(
+                "flops_per_token",
+                useful_flops_per_token(job),
+                "FLOP",
+                "6 or 4 × active parameters (without input embeddings and experts not chosen)",
+            ),
             plain("peak_flops_per_s", flops, "FLOP/s", placed.machine.device.source),
         ],
         facts["mfu"],

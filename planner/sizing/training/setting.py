@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from functools import partial
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,6 @@ from planner.sizing.training.placing import Search, TrainingPlacement, place
 from planner.sizing.training.question import METHODS, Question
 from planner.sizing.training.workload import PretrainingWorkload, TuningWorkload
 
-HOURS_PER_MONTH = 730.0
 HOST_ASSUMPTIONS = (host.SYSTEM_BYTES, host.RAM_HEADROOM_FRACTION, host.PREFETCHED_BATCHES)
 TOGETHER = "savings_together"
 """Every change that saves memory and leaves training as it is, where none of them is enough alone."""
@@ -145,17 +143,12 @@ class TrainingSetting(Setting[TrainingPlacement]):
         spread = placed.step_s.low / placed.step_s.value, placed.step_s.high / placed.step_s.value
         for name, value in placed.facts.items():
             figures[name] = _figure(name, value, spread)
-        cost = (monthly.total / self.run(placed).starts).quantize(Decimal("0.01"), ROUND_HALF_UP)
-        if any(line.unit == "machine-month" for line in monthly.lines):
-            months = Decimal(ceil(placed.run_hours.value / HOURS_PER_MONTH))
-            cost = (monthly.total * months).quantize(Decimal("0.01"), ROUND_HALF_UP)
-        return Outcome(figures=figures, unit_costs={"run": cost})
+        return Outcome(figures=figures, unit_costs={"run": bill.of_one_run(monthly, self.run(placed))})
 
     def derive(self, placed: TrainingPlacement, candidate: Candidate) -> dict[str, Derivation]:
-        months = ceil(placed.run_hours.value / HOURS_PER_MONTH)
         found = derivations.derive(self.question, placed)
         found |= term_derivations.derive(self, candidate, float(self.run_hours(placed)))
-        return found | derivations.run_cost(candidate, self.run(placed).starts, months)
+        return found | derivations.run_cost(candidate, self.run(placed))
 
     def assumptions(self, first: TrainingPlacement | None) -> list[Assumption]:
         workload = self.workload
