@@ -22,6 +22,7 @@ from catalog import private_offers
 from catalog.models import CatalogVersion, Offer
 from catalog.quote_forms import QuoteForm
 from mitsumori.celery import app
+from planner.sizing.workload import Filters
 from reports import notes, price_mail, price_words, prices, services, tasks
 from reports.models import Plan, PriceMove, PriceNotice
 from tests.factories import AT, make_member, make_team, make_user
@@ -191,6 +192,28 @@ def test_a_private_offer_is_followed_through_its_changes(catalog: None, crew: Cr
     private_offers.withdraw(made, at=LATER)
     (gone,) = prices.look_at(plan, LATER + timedelta(hours=1))
     assert gone.new_amount is None
+
+
+@pytest.mark.django_db
+def test_a_fee_paid_upfront_moves_the_price_of_a_private_offer(catalog: None, crew: Crew) -> None:
+    def quote(upfront: str, amount: str = "0.5") -> dict[str, Any]:
+        form = QuoteForm(
+            {"provider_name": "Ours", "sku": "m", "accelerator_as_written": "H100-SXM5", "gpu_count": "1",
+             "amount": amount, "currency": "USD", "received_on": "2026-11-20", "tier": "reserved",
+             "term_months": "12", "upfront": upfront}
+        )  # fmt: skip
+        assert form.is_valid(), form.errors
+        return form.values()
+
+    private_offers.add(crew.team, quote("8760"), user=crew.owner, at=AT - timedelta(days=1))
+    plan = save_plan(crew.team, crew.owner, filters=Filters(tiers=("reserved",))).plan
+    (watched,) = prices.watched_of(services.newest(plan))
+    assert watched.amount == Decimal("1.5")  # 0.50 and 8,760 over the 8,760 hours of the term
+    private_offers.add(crew.team, quote("0", "1.5"), user=crew.owner, at=AT - timedelta(hours=1))
+    assert prices.look_at(plan, LATER) == [], "another way of paying is another line of the quote"
+    private_offers.add(crew.team, quote("17520"), user=crew.owner, at=LATER)
+    (move,) = prices.look_at(plan, LATER)
+    assert (move.new_amount, move.change_percent) == (Decimal("2.5"), Decimal("66.7"))
 
 
 @pytest.mark.django_db
