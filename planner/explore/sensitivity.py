@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from planner import assumption_words
 from planner.explore.alone import Alone
@@ -26,10 +27,11 @@ NOTICEABLE_PERCENT = 0.05
 
 @dataclass(frozen=True)
 class Effect:
-    """Cost and speed in percent of what they were; None where nothing fits then."""
+    """Cost and speed in percent of what they were, and the machines it then takes; None where nothing fits then."""
 
     cost: float | None
     speed: float | None
+    machines: int | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,10 @@ class Swing:
             default=0.0,
         )
 
+    def is_on_others(self, machines: int) -> bool:
+        """Whether either end runs on another number of machines."""
+        return any(effect and effect.machines not in (None, machines) for effect in self.effects)
+
 
 def _percent(now: float, before: float) -> float:
     return (now / before - 1) * 100 if before else 0.0
@@ -68,6 +74,7 @@ def _effect(alone: Alone, base: Candidate, found: Candidate | None) -> Effect:
     return Effect(
         cost=_percent(float(found.monthly.total), float(base.monthly.total)),
         speed=None if before is None or now is None else _percent(now.value, before.value),
+        machines=found.machines,
     )
 
 
@@ -143,28 +150,40 @@ def _answered(alone: Alone, setting: Setting[Any]) -> Candidate | None:
 
 def chart(alone: Alone) -> Bars | None:
     """The strongest of them. None where nothing can be moved."""
+    base = alone.candidate()
     found = swings(alone)[:SHOWN_MAXIMUM]
-    if not found:
+    if base is None or not found:
         return None
+    now = base.machines
+    caption = (
+        _(
+            "One at a time on this offer, sized again each time: inputs to 0.8 and 1.25 times what they are, "
+            "assumptions of the method by 10 %% down and up. Machines follow what is asked."
+        )
+        % {}
+    )
+    if any(swing.is_on_others(now) for swing in found):
+        caption += " " + ngettext(
+            "* Not on the %(count)d machine of now: the table says on how many, and the change is that of both.",
+            "* Not on the %(count)d machines of now: the table says on how many, and the change is that of both.",
+            now,
+        ) % {"count": now}  # fmt: skip
     speed = str(alone.kind.measures[0].label)
     return Bars(
         title=_("What moves cost and speed most"),
         # xgettext:no-python-format
         unit=_("change in %"),
         series=(_("Monthly total"), speed),
-        bars=tuple(_bar(swing) for swing in found),
+        bars=tuple(_bar(swing, now) for swing in found),
         first_head=_("Changed"),
         cell_heads=(
             _("Less"), _("Monthly total, %"), f"{speed}, %", _("More"), _("Monthly total, %"), f"{speed}, %"
         ),
-        caption=_(
-            "One at a time on this offer, sized again each time: inputs to 0.8 and 1.25 times what they are, "
-            "assumptions of the method by 10 %% down and up. Replicas follow the load."
-        ) % {},
+        caption=caption,
     )  # fmt: skip
 
 
-def _bar(swing: Swing) -> Bar:
+def _bar(swing: Swing, machines: int) -> Bar:
     cells: list[Cell] = []
     costs: list[float | None] = []
     speeds: list[float | None] = []
@@ -176,5 +195,10 @@ def _bar(swing: Swing) -> Bar:
         note = value if effect is not None else _("not allowed")
         if effect is not None and effect.cost is None:
             note = f"{value}: " + _("does not fit")
+        elif effect is not None and effect.machines not in (None, machines):
+            note = ngettext("%(value)s, on %(count)d machine", "%(value)s, on %(count)d machines", effect.machines) % {
+                "value": value, "count": effect.machines,
+            }  # fmt: skip
         cells += [note, None if cost is None else round(cost, 1), None if speed is None else round(speed, 1)]
-    return Bar(swing.label, ((costs[0], costs[1]), (speeds[0], speeds[1])), tuple(cells))
+    label = f"{swing.label} *" if swing.is_on_others(machines) else swing.label
+    return Bar(label, ((costs[0], costs[1]), (speeds[0], speeds[1])), tuple(cells))

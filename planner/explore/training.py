@@ -18,6 +18,7 @@ from planner.sizing.results import Candidate
 from planner.sizing.training import memory, runs
 from planner.sizing.training.constants import classes
 from planner.sizing.training.job import Job
+from planner.sizing.training.options import recomputes
 from planner.sizing.training.placing import Search, TrainingPlacement, machine_counts, on_machine
 from planner.sizing.training.setting import TrainingSetting
 
@@ -76,16 +77,27 @@ def _shown(
 
 
 def memory_by_micro_batch(alone: Alone) -> Curves | None:
-    """Memory needed on each GPU over the samples it works on at a time, by method, or by recomputation."""
+    """Memory needed on each GPU over the samples it works on at a time.
+
+    By method, each point with the least recomputation that fits there; of a kind with one method by recomputation.
+    """
     found = _placed(alone)
     if found is None:
         return None
     setting, placed = found
     own = placed.choice.job
+    caption = _(
+        "Split over GPUs as it is, the effective batch kept by accumulation. Above the line nothing fits."
+    )
     lines: list[tuple[str, Callable[[int], Job]]] = []
     if len(alone.kind.names) > 1:
         for name, job in _by_method(alone.kind, setting, placed):
-            lines.append((name, lambda micro, job=job: _with_micro(setting, job, micro)))  # type: ignore[misc]
+            lines.append((name, lambda micro, job=job: _least_recomputed(setting, placed, job, micro)))  # type: ignore[misc]
+        if setting.workload.recompute == "auto":
+            caption += " " + _(
+                "Each point has the least recomputation that fits, or all of it where none does: a curve falls where "
+                "more is recomputed."
+            )
     else:
         for recompute in RECOMPUTE:
             job = own.model_copy(update={"recompute": recompute})
@@ -97,22 +109,31 @@ def memory_by_micro_batch(alone: Alone) -> Curves | None:
         curves=_shown(lines, MICRO_BATCHES, setting, placed),
         across=(Mark(_usable(placed), _("usable")),),
         upright=(Mark(float(own.micro_batch), _("now")),),
-        caption=_(
-            "Split over GPUs as it is, the effective batch kept by accumulation. Above the line nothing fits."
-        ),
+        caption=caption,
     )
 
 
+def _least_recomputed(setting: TrainingSetting, placed: TrainingPlacement, job: Job, micro: int) -> Job:
+    """With so many samples at a time and the least recomputation that fits, as the search would choose; all of it
+    where none fits."""
+    room = (placed.planned.usable_bytes - placed.planned.headroom_bytes) / GIB
+    tried = job
+    for recompute in recomputes(setting.workload.recompute, job.software):
+        tried = _with_micro(setting, job.model_copy(update={"recompute": recompute}), micro)
+        if _needed_gib(setting, placed, tried) <= room:
+            break
+    return tried
+
+
 def _by_method(kind: Kind, setting: TrainingSetting, placed: TrainingPlacement) -> Iterator[tuple[str, Job]]:
-    """The job by each method of the kind, split and recomputed as it is."""
+    """The job by each method of the kind, split as it is."""
     own = placed.choice.job
     field: Any = next(each for each in kind.fields.values() if each.path == ("kind",))
     titles = dict(field.choices)
     for name in kind.names:
         workload = setting.workload.model_copy(update={"kind": name})
         job = on_machine(setting.changed({"kind": name}).question.task(), placed.machine)
-        kept = {"split": own.split, "recompute": own.recompute}
-        yield str(titles.get(workload.kind, workload.kind)), job.model_copy(update=kept)
+        yield str(titles.get(workload.kind, workload.kind)), job.model_copy(update={"split": own.split})
 
 
 def _recomputation(name: str) -> str:

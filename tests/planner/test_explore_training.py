@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from planner import kinds, services
-from planner.explore import training
+from planner.explore import sensitivity, training
 from planner.explore.alone import Alone
 from planner.explore.sensitivity import swings
 from planner.explore.shapes import Curve, Curves
@@ -96,7 +96,8 @@ def test_the_curves_pass_through_the_figures_of_the_sheet(query: str, now: datet
 def test_memory_rises_with_micro_batch_and_sequence_and_hours_fall_with_gpus(
     query: str, now: datetime
 ) -> None:
-    subject, _best = alone(query, now)
+    """Of one recomputation: as little of it as fits makes a curve fall where more is taken."""
+    subject, _best = alone(f"{query}&recompute=full", now)
     for shape in (training.memory_by_micro_batch(subject), training.memory_by_sequence(subject)):
         for curve in drawn(shape).curves:
             heights = [y for _x, y in curve.points]
@@ -109,6 +110,41 @@ def test_each_method_needs_less_than_the_one_that_trains_more(now: datetime) -> 
     subject, _best = alone("kind=lora", now)
     by_name = {curve.name: curve for curve in drawn(training.memory_by_micro_batch(subject)).curves}
     assert at(by_name["QLoRA"], 1) < at(by_name["LoRA"], 1) < at(by_name["all weights"], 1)
+
+
+@pytest.mark.parametrize("query", QUERIES[:3])
+def test_what_stands_above_the_line_does_not_fit_with_everything_recomputed_either(
+    query: str, now: datetime
+) -> None:
+    subject, _best = alone(query, now)
+    shape = drawn(training.memory_by_micro_batch(subject))
+    full, _same = alone(f"{query}&recompute=full", now)
+    least = drawn(training.memory_by_micro_batch(full))
+    (usable,) = shape.across
+    assert "least recomputation that fits" in shape.caption
+    assert "least recomputation that fits" not in least.caption, "one was asked for"
+    met = 0
+    for curve, smallest in zip(shape.curves, least.curves, strict=True):
+        for micro, needed in curve.points:
+            if needed > usable.value:
+                assert needed == pytest.approx(at(smallest, micro))
+                met += 1
+    assert met
+
+
+def test_a_change_that_takes_other_machines_says_so_beside_its_end(now: datetime) -> None:
+    subject, best = alone("kind=pretraining&parameters=3&tokens=60&deadline=200", now)
+    shape = sensitivity.chart(subject)
+    assert shape is not None
+    assert best.machines > 1
+    tokens = {swing.label: swing for swing in swings(subject)}["Tokens"]
+    counts = [effect.machines for effect in tokens.effects if effect]
+    assert counts[0] != best.machines or counts[1] != best.machines
+    (row,) = (list(row) for row in shape.rows if str(row[0]).startswith("Tokens"))
+    assert row[0] == "Tokens *"
+    for count, note in zip(counts, (row[1], row[4]), strict=True):
+        assert (f", on {count} machine" in str(note)) == (count != best.machines)
+    assert f"* Not on the {best.machines} machines of now" in shape.caption
 
 
 def test_the_deadline_is_drawn_where_there_is_one(now: datetime) -> None:
