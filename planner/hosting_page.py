@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 from django.views.decorators.http import require_safe
 from pydantic import ValidationError
 
@@ -23,6 +24,7 @@ from planner.sizing.hosting import Line, Stated, Total
 
 UNPROCESSABLE = 422
 FIELD_LENGTH = 30
+ROUND_FROM = 100
 
 WAYS: dict[str, Any] = {
     "on_demand": _("By the hour"),
@@ -48,8 +50,11 @@ LINES: dict[str, Any] = {
     "output_tokens": _("tokens out"),
 }
 UNITS: dict[str, Any] = {
-    "h": _("h"), "month": _("machine-months"), "payment": _("payments"), "kWh": "kWh", "M tokens": _("M tokens"),
+    "h": _("h"), "month": ngettext_lazy("machine-month", "machine-months"),
+    "payment": ngettext_lazy("payment", "payments"), "kWh": "kWh", "M tokens": _("M tokens"),
 }  # fmt: skip
+COUNTED = frozenset({"month", "payment"})
+"""Units whose word follows their number."""
 LABELS: dict[str, tuple[Any, Any]] = {
     "machines": (_("Machines"), ""),
     "hours_per_month": (_("Hours a month in use"), _("h")),
@@ -129,10 +134,7 @@ class HostingForm(forms.Form):
             return None
         texts = {name: str(value).strip() for name, value in self.cleaned_data.items() if name != "service"}
         given = {name: text for name, text in texts.items() if text and name != "interruptible"}
-        service = managed_prices().get(self.cleaned_data.get("service") or "")
-        if service is not None:
-            given.setdefault("managed_input_per_million", str(service.input_per_million))
-            given.setdefault("managed_output_per_million", str(service.output_per_million))
+        given = _priced(given | {"service": self.cleaned_data.get("service") or ""})
         try:
             return Stated.model_validate(given | {"interruptible": self.cleaned_data["interruptible"]})
         except ValidationError as error:
@@ -143,6 +145,16 @@ class HostingForm(forms.Form):
     @property
     def groups(self) -> list[dict[str, Any]]:
         return [{"title": title, "fields": [self[name] for name in names]} for title, names in GROUPS]
+
+
+def _priced(given: Mapping[str, str]) -> dict[str, str]:
+    """What is given without the name of a service; its shipped prices stand where none is typed."""
+    found = dict(given)
+    service = managed_prices().get(found.pop("service", ""))
+    if service is not None:
+        found.setdefault("managed_input_per_million", str(service.input_per_million))
+        found.setdefault("managed_output_per_million", str(service.output_per_million))
+    return found
 
 
 def _message(error: Any) -> Any:
@@ -171,9 +183,10 @@ def hosting_models(request: HttpRequest) -> HttpResponse:
         # What is left out of a link keeps what the sheet or the offer says; a box that is not ticked is in no link.
         first = {name: value for name, value in first.items() if name != "interruptible"}
     form = HostingForm(first | asked if is_asked else {}, first)
-    stated = form.stated() if is_asked else Stated.model_validate(first)
+    stated = form.stated() if is_asked else Stated.model_validate(_priced(first))
     context = {
-        "form": form, "offer": offer, "sheet": sheet, "duties": DUTIES, "duty_columns": DUTY_COLUMNS,
+        "form": form, "offer": offer, "sheet": sheet, "duty_columns": DUTY_COLUMNS,
+        "duties": [(duty, list(zip(DUTY_COLUMNS, cells, strict=True))) for duty, cells in DUTIES],
         "hidden": [*(sheet.pairs if sheet else ()), *([("offer", str(offer.pk))] if offer else [])],
     }  # fmt: skip
     if stated is not None:
@@ -190,6 +203,8 @@ def hosting_models(request: HttpRequest) -> HttpResponse:
 
 def _is_sound(name: str, value: str) -> bool:
     """Whether a figure that was found is within the limits of its field."""
+    if name == "service":
+        return value in managed_prices()
     try:
         Stated.model_validate({name: value})
     except ValidationError:
@@ -254,6 +269,7 @@ def _answer(stated: Stated) -> dict[str, Any]:
     return {
         "stated": stated,
         "rows": [_row(total, stated, min(known, default=None)) for total in totals],
+        "is_reserved_compared": stated.reserved_per_hour is not None and bool(stated.on_demand_per_hour),
         "even_hours": hosting.break_even_hours(stated),
         "even_month": hosting.break_even_month(stated),
         "even_millions": [
@@ -283,6 +299,11 @@ def _line(line: Line) -> dict[str, Any]:
         "what": LINES[line.what],
         "amount": f"{line.amount:,.2f}",
         "quantity": f"{line.quantity.normalize():,f}",
-        "unit": UNITS[line.unit],
-        "unit_price": f"{round(line.unit_price, 6).normalize():f}",
+        "unit": UNITS[line.unit] % int(line.quantity) if line.unit in COUNTED else UNITS[line.unit],
+        "unit_price": _unit_price(line.unit_price),
     }
+
+
+def _unit_price(price: Decimal) -> str:
+    """As it was stated, to cents from 100 on and else to six places at most."""
+    return f"{round(price, 2 if price >= ROUND_FROM else 6).normalize():,f}"

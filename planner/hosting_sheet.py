@@ -10,6 +10,7 @@ from typing import Any
 from django.http import QueryDict
 from django.urls import reverse
 
+from catalog.managed import managed_prices
 from catalog.models import ExchangeRate, Offer, Tier
 from planner import kinds, services
 from planner.forms import VIEW_FIELDS, WorkbenchForm
@@ -82,6 +83,8 @@ def read(given: QueryDict, at: datetime, team: int | None) -> Sheet:
         offer = Offer.objects.filter(pk=candidate.offer.offer_id).select_related("provider").first()
     first = _volume(form.cleaned_data, workload, candidate) | _machines(candidate, workload)
     first |= _price_by_the_token(form.cleaned_data, candidate.monthly.currency, at)
+    if not {"managed_input_per_million", "managed_output_per_million"} & set(first):
+        first |= service_of(_model(workload), lengths[0], lengths[1], sum(lengths[2:]))
     return Sheet(**about, candidate=candidate, offer=offer, first=first)
 
 
@@ -158,6 +161,26 @@ def _price_by_the_token(cleaned: Any, currency: str, at: datetime) -> dict[str, 
         for name, price in zip(names, prices, strict=True)
         if price
     }
+
+
+def service_of(model: str, tokens_in: float, tokens_out: float, context_tokens: float) -> dict[str, str]:
+    """The shipped price of this very model that is least for a request, of services whose context is not known to be
+    too short for the longest; nothing where there is none, or where the work has no requests."""
+    if not model or not tokens_in + tokens_out:
+        return {}
+    found = [
+        one
+        for one in managed_prices().values()
+        if one.model.casefold() == model.casefold()
+        and (one.context_tokens is None or one.context_tokens >= context_tokens)
+    ]
+    if not found:
+        return {}
+    least = min(
+        found,
+        key=lambda one: float(one.input_per_million) * tokens_in + float(one.output_per_million) * tokens_out,
+    )
+    return {"service": least.key}
 
 
 def _text(amount: Decimal) -> str:

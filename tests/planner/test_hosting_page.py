@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -26,6 +27,49 @@ def page(client: Client, query: str = "", status: int = 200) -> str:
     return answer.content.decode()
 
 
+def plain(text: str) -> str:
+    """Without its marks."""
+    return re.sub(r"</?span[^>]*>", "", text)
+
+
+def test_nothing_is_said_of_break_even_before_two_ways_have_prices(client: Client) -> None:
+    for query in ("", "on_demand_per_hour=5"):
+        text = page(client, query)
+        assert "Give two ways their prices" in text
+        assert "Reserved costs less than by the hour from" not in text
+        assert "no month of its term" not in text
+    text = page(client, "on_demand_per_hour=3&reserved_per_hour=5")
+    assert "never: a whole month by the hour costs less" in text
+    assert "Give two ways their prices" not in text
+
+
+def test_a_line_counts_its_units_and_rounds_what_was_divided(client: Client) -> None:
+    text = plain(page(client, "purchase=25000&life_months=48&months=36"))
+    assert "36 machine-months × 520.83 = 18,750.00" in text
+    once = plain(
+        page(client, "purchase=25000&life_months=48&months=1&spot_per_hour=0.123456&interruptible=on")
+    )
+    assert "1 machine-month × 520.83" in once
+    assert "730 h × 0.123456" in once
+
+
+def test_the_least_matching_service_of_the_sheets_model_is_chosen_until_another_is(
+    client: Client, small_catalog: None
+) -> None:
+    own = [one for one in managed_prices().values() if one.model == "meta-llama/Llama-3.1-8B-Instruct"]
+    reaching = [one for one in own if one.context_tokens is None or one.context_tokens >= 1250]
+    least = min(reaching, key=lambda one: one.input_per_million * 1000 + one.output_per_million * 250)
+    text = page(client, SHEET)
+    chosen = f'<option value="{least.key}" selected>'
+    assert chosen in text
+    assert f"5,256.006 M tokens × {least.input_per_million.normalize():f}" not in plain(text), "36 months"
+    assert f"189,216.216 M tokens × {least.input_per_million.normalize():f}" in plain(text)
+    assert chosen not in page(client, f"{SHEET}&service=")
+    assert chosen not in page(client, f"{SHEET}&managed_in=0.3&managed_out=0.6")
+    link = client.get(f"/workbench/?{SHEET}").context["answer"]["hosting"]
+    assert chosen in client.get(link).content.decode(), "from the answer too"
+
+
 def test_the_page_without_figures_says_that_none_is_given(client: Client) -> None:
     text = page(client)
     assert text.count("Left out: its price is not given.") == 5
@@ -41,7 +85,7 @@ def test_totals_and_break_even_are_those_worked_out_by_hand(client: Client) -> N
     assert "36,280.00" in text
     assert "549.70 hours a month" in text
     assert "month 6" in text
-    assert "1 payments × 10000 = 10,000.00" in text
+    assert "1 payment × 10,000 = 10,000.00" in plain(text)
 
 
 def test_a_second_term_is_paid_to_its_end(client: Client) -> None:
