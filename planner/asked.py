@@ -5,8 +5,10 @@ from __future__ import annotations
 from django.utils.translation import gettext as _
 
 from planner import architectures
+from planner.assumed_field import AssumedField
 from planner.fields import ChoiceField, NumberField, number_text
 from planner.forms import WorkbenchForm
+from planner.kinds import by_rate, by_token
 
 SCHEDULE = ("hours", "days")
 
@@ -16,14 +18,20 @@ def asked(form: WorkbenchForm) -> list[tuple[str, str]]:
     told = []
     texts = {name: text for name, _kept, _default, text in form.state}
     unused = {other for name, other in form.kind.instead_of.items() if texts.get(name)}
+    instead = by_rate.told(form.workload().model_dump(mode="json"))
     for name in form.kind.carrying:
         if name in unused:
+            continue
+        if name in instead:
+            told += [fact] if (fact := instead[name]) else []
             continue
         field, text = form.fields[name], texts.get(name, "")
         if name in SCHEDULE and text == getattr(field, "default", ""):
             continue  # Always on, as nearly everything is.
         if name == "model" and form.pasted is not None:
             text = architectures.pasted_name(form.pasted)
+        elif isinstance(field, AssumedField):
+            text = field.in_words(form.cleaned_data.get(name) or {}) or ""
         elif isinstance(field, ChoiceField):
             text = str(dict(field.widget.choices).get(text, text))
         elif isinstance(field, NumberField) and text:
@@ -34,8 +42,9 @@ def asked(form: WorkbenchForm) -> list[tuple[str, str]]:
 
 
 def not_used(form: WorkbenchForm) -> list[str]:
-    """Of each field that another one stands for: that it does not count."""
-    return [
+    """Of each field that another one stands for: that it does not count. Of a volume: where it counts for another."""
+    volume = by_token.does_not_agree(form.cleaned_data, form.workload().model_dump(mode="json"))
+    return ([volume] if volume else []) + [
         _("“%(used)s” is given, so “%(unused)s” does not count.")
         % {"used": form.fields[name].label, "unused": form.fields[other].label}
         for name, other in form.kind.instead_of.items()

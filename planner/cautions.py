@@ -24,17 +24,17 @@ MACHINES_SURE = 8
 """Of more machines than this at once, a list price does not say that they can be had."""
 
 SET_BY: dict[str, Text] = {
-    "ttft_s": gettext_lazy("%(n)d replicas: with fewer, the first token would come later than asked for."),
-    "tpot_s": gettext_lazy("%(n)d replicas: with fewer, tokens would follow more slowly than asked for."),
-    "headroom": gettext_lazy("%(n)d replicas: with fewer, the KV cache of the peak would use the headroom."),
-    "kv_room": gettext_lazy("%(n)d replicas: with fewer, the KV cache of the peak would not fit."),
+    "ttft_s": gettext_lazy("%(n)s replicas: with fewer, the first token would come later than asked for."),
+    "tpot_s": gettext_lazy("%(n)s replicas: with fewer, tokens would follow more slowly than asked for."),
+    "headroom": gettext_lazy("%(n)s replicas: with fewer, the KV cache of the peak would use the headroom."),
+    "kv_room": gettext_lazy("%(n)s replicas: with fewer, the KV cache of the peak would not fit."),
     "batch_cap": gettext_lazy(
-        "%(n)d replicas: one takes no more requests at once by the engine's max_num_seqs."
+        "%(n)s replicas: one takes no more requests at once by the engine's max_num_seqs."
     ),
-    "load": gettext_lazy("%(n)d replicas: fewer would not keep up with the requests."),
-    "deadline_hours": gettext_lazy("%(n)d replicas: fewer would not finish in time."),
-    "replicas_minimum": gettext_lazy("%(n)d replicas: the minimum asked for."),
-    "machine": gettext_lazy("%(n)d replicas: so that every GPU of the machine works."),
+    "load": gettext_lazy("%(n)s replicas: fewer would not keep up with the requests."),
+    "deadline_hours": gettext_lazy("%(n)s replicas: fewer would not finish in time."),
+    "replicas_minimum": gettext_lazy("%(n)s replicas: the minimum asked for."),
+    "machine": gettext_lazy("%(n)s replicas: so that every GPU of the machine works."),
 }
 
 
@@ -106,7 +106,7 @@ def replicas_why(candidate: Candidate) -> str:
     """What set the number of replicas, and what giving way would save."""
     if candidate.replicas < 2 or candidate.replicas_set_by not in SET_BY:
         return ""
-    why = str(SET_BY[candidate.replicas_set_by]) % {"n": candidate.replicas}
+    why = str(SET_BY[candidate.replicas_set_by]) % {"n": f"{candidate.replicas:,}"}
     fewer = candidate.fewer_replicas
     if fewer is None:
         return why
@@ -115,17 +115,17 @@ def replicas_why(candidate: Candidate) -> str:
     total = money(Decimal(fewer.total), fewer.currency)
     if fewer.got is None:
         then = ngettext(
-            "With %(n)d replica and less headroom: %(total)s a month.",
-            "With %(n)d replicas and less headroom: %(total)s a month.",
+            "With %(n)s replica and less headroom: %(total)s a month.",
+            "With %(n)s replicas and less headroom: %(total)s a month.",
             fewer.replicas,
-        ) % {"n": fewer.replicas, "total": total}
+        ) % {"n": f"{fewer.replicas:,}", "total": total}
     else:
         then = ngettext(
-            "With %(n)d replica: %(name)s %(got)s instead of at most %(asked)s, %(total)s a month.",
-            "With %(n)d replicas: %(name)s %(got)s instead of at most %(asked)s, %(total)s a month.",
+            "With %(n)s replica: %(name)s %(got)s instead of at most %(asked)s, %(total)s a month.",
+            "With %(n)s replicas: %(name)s %(got)s instead of at most %(asked)s, %(total)s a month.",
             fewer.replicas,
         ) % {
-            "n": fewer.replicas,
+            "n": f"{fewer.replicas:,}",
             "name": "TTFT" if fewer.target == "ttft_s" else "TPOT",
             "got": " ".join(seconds(fewer.got)),
             "asked": " ".join(seconds(fewer.asked)),

@@ -8,13 +8,16 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
+from planner.hosting_sheet import service_of
+from planner.kinds import by_rate
 from planner.sizing.results import Candidate
 
 
 def hosting_link(candidate: Candidate, workload: Mapping[str, Any], cleaned: Mapping[str, Any]) -> str:
     """The page of the ways to host with what is known of this answer; prices go along in US dollars alone.
 
-    Tokens of the month = monthly total ÷ cost of a token, in and out as the typical request mixes them.
+    Tokens of the month as typed; else those of the rate; else monthly total ÷ cost of a token, in and out as the
+    typical request mixes them.
     """
     offer, monthly = candidate.offer, candidate.monthly
     given: dict[str, str] = {"machines": str(candidate.machines)}
@@ -22,14 +25,36 @@ def hosting_link(candidate: Candidate, workload: Mapping[str, Any], cleaned: Map
         given["offer"] = str(offer.offer_id)
     if monthly.hours and candidate.machines:
         given["hours_per_month"] = f"{min(float(monthly.hours), 744.0):.2f}".rstrip("0").rstrip(".")
-    cost = candidate.per_million_tokens.all
-    lengths = [workload.get(name, {}).get("typical") for name in ("input_tokens", "output_tokens")]
-    if cost and all(lengths):
-        tokens = float(monthly.total / cost)
-        for name, length in zip(("input", "output"), lengths, strict=True):
-            given[f"{name}_millions_per_month"] = f"{tokens * length / sum(lengths):.2f}"
+    typed = (cleaned.get("m_in"), cleaned.get("m_out"))
+    for name, asked, counted in zip(("input", "output"), typed, _millions(candidate, workload), strict=True):
+        if asked or counted:
+            given[f"{name}_millions_per_month"] = f"{asked or counted:.2f}"
     if monthly.currency == "USD":
         for name, key in (("managed_in", "input"), ("managed_out", "output")):
             if cleaned.get(name):
                 given[f"managed_{key}_per_million"] = f"{cleaned[name]:g}"
+    if not (cleaned.get("managed_in") or cleaned.get("managed_out")):
+        given |= _service(workload)
     return f"{reverse('planner:hosting')}?{urlencode(given)}"
+
+
+def _millions(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[float, float]:
+    """Tokens in and out of a month that the answer counts, in millions; zeros where the work has none."""
+    of_rate = by_rate.millions_a_month(workload)
+    if of_rate is not None:
+        return of_rate
+    cost = candidate.per_million_tokens.all
+    taken, made = (workload.get(name, {}).get("typical") or 0 for name in ("input_tokens", "output_tokens"))
+    if not cost or not taken or not made:
+        return 0.0, 0.0
+    requests_millions = float(candidate.monthly.total / cost) / (taken + made)
+    return requests_millions * taken, requests_millions * made
+
+
+def _service(workload: Mapping[str, Any]) -> dict[str, str]:
+    """The shipped price by the token of this very model, for its typical request."""
+    lengths = [workload.get(name) or {} for name in ("input_tokens", "output_tokens")]
+    typical = [length.get("typical") or 0 for length in lengths]
+    longest = sum(length.get("maximum") or 0 for length in lengths)
+    model = str((workload.get("model") or {}).get("id") or "")
+    return service_of(model, typical[0], typical[1], longest)

@@ -15,6 +15,7 @@ from planner import assumption_words, kinds, wording
 from planner.candidate_views import CandidateView, candidate_view
 from planner.columns import Column
 from planner.figures import money, significant
+from planner.kinds import by_rate
 from planner.kinds.frame import Kind
 from planner.presenters import answer
 from planner.rejections import RejectedGroup
@@ -61,6 +62,7 @@ class QuoteView:
     offer: str
     monthly: str
     term: str
+    """Of twelve months; empty for what runs only once."""
     per_unit: str
 
 
@@ -88,6 +90,8 @@ class WorkloadView:
     rejected_total: int
     assumptions: tuple[AssumptionView, ...]
     carried_by: str
+    by_hand: str
+    """Assumptions of the method that were set by hand, in words; empty where none was."""
     sources: tuple[SourceView, ...]
     query: str
 
@@ -118,9 +122,13 @@ def question(document: dict[str, Any], names: Iterable[str] = ()) -> tuple[Fact,
         for name, other in kind.instead_of.items()
         if (field := kind.fields[name]).path and _asked(field, _dig(document, field.path))
     }
+    instead = by_rate.told(document)
     for name, field in kind.fields.items():
         path = field.path
         if not path or name in unused or (wanted and name not in wanted):
+            continue
+        if name in instead:
+            facts += [Fact(*fact)] if (fact := instead[name]) else []
             continue
         text = _asked(field, _dig(document, path))
         if text:
@@ -177,13 +185,20 @@ def total(bill: Bill, months: int = 1) -> str:
     return text if bill.complete else f"≥ {text}"
 
 
-def _quote(kind: Kind, candidate: Candidate, columns: Iterable[Column]) -> QuoteView:
+def _runs_once(comparison: Comparison) -> bool:
+    """Whether the bill is that of a single run or job, which no further month repeats."""
+    first = comparison.candidates[0] if comparison.candidates else None
+    is_run = first is not None and (first.batch is not None or "run" in first.unit_costs)
+    return is_run and not _dig(comparison.workload, ("schedule", "starts_per_day"))
+
+
+def _quote(kind: Kind, candidate: Candidate, columns: Iterable[Column], *, once: bool) -> QuoteView:
     row, offer = candidate_view(kind, candidate, columns, language=_language()), candidate.offer
     return QuoteView(
         row=row,
         offer=f"{offer.gpu_count} × {offer.accelerator} · {offer.provider_name}, {offer.sku}",
         monthly=total(candidate.monthly),
-        term=total(candidate.monthly, MONTHS_OF_TERM),
+        term="" if once else total(candidate.monthly, MONTHS_OF_TERM),
         per_unit=row.per_unit or _("unknown"),
     )
 
@@ -235,6 +250,7 @@ def workload(item: SheetWorkload, *, first: int = 0, count: int | None = None) -
     columns = kind.chosen()
     candidates = comparison.candidates
     until = len(candidates) if count is None else first + count
+    once = _runs_once(comparison)
     answered = answer(
         comparison.model_copy(update={"candidates": candidates[:until]}),
         language=_language(),
@@ -255,11 +271,12 @@ def workload(item: SheetWorkload, *, first: int = 0, count: int | None = None) -
         why=answered.why,
         rows=answered.rows[first:],
         kept=_kept(comparison),
-        quotes=tuple(_quote(kind, row, columns) for row in candidates[:QUOTED]),
+        quotes=tuple(_quote(kind, row, columns, once=once) for row in candidates[:QUOTED]),
         rejected=answered.rejected,
         rejected_total=answered.rejected_total,
         assumptions=tuple(assumption(each) for each in comparison.assumptions),
         carried_by=_carried_by(comparison),
+        by_hand="".join(fact.text for fact in question(comparison.workload, ("assume",))),
         sources=_sources(comparison),
         query=item.query,
     )

@@ -10,12 +10,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from planner.fields import NumberField, SheetField
+from planner.kinds import by_rate
 from planner.kinds.frame import Fold
 
 MILLION = 1_000_000
 SECONDS_PER_HOUR = 3_600
 MILLIONS_MAXIMUM = 1e9
 PRICE_MAXIMUM = 1e6
+AGREES = 0.01
+"""Tokens that a volume may be off by, in proportion, and still be what is counted."""
 
 VOLUME: dict[str, SheetField] = {
     "m_in": NumberField(
@@ -75,6 +78,29 @@ def state_rate(document: dict[str, Any], cleaned: Mapping[str, Any]) -> None:
 def _lengths(document: Mapping[str, Any]) -> tuple[int, int]:
     taken = document.get("input_tokens", {}).get("typical") or 1000
     return taken, document.get("output_tokens", {}).get("typical") or 300
+
+
+def does_not_agree(cleaned: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+    """Of a volume in and out that is not in the proportion of the typical request: what is counted."""
+    typed_in, typed_out = cleaned.get("m_in"), cleaned.get("m_out")
+    counted = by_rate.millions_a_month(document)
+    if counted is None or not typed_in or not typed_out:
+        return ""
+    typed = float(typed_in), float(typed_out)
+    if all(abs(number - asked) <= AGREES * asked for number, asked in zip(counted, typed, strict=True)):
+        return ""
+    return _(
+        "%(typed_in)s million tokens in and %(typed_out)s million out a month are not in the proportion of a request, "
+        "%(length_in)s in and %(length_out)s out: the speed and the price of 1M tokens count %(in)s million in and "
+        "%(out)s million out."
+    ) % {
+        "typed_in": by_rate.short(typed[0]),
+        "typed_out": by_rate.short(typed[1]),
+        "length_in": f"{document['input_tokens']['typical']:,}",
+        "length_out": f"{document['output_tokens']['typical']:,}",
+        "in": by_rate.short(counted[0]),
+        "out": by_rate.short(counted[1]),
+    }
 
 
 def managed_per_million(cleaned: Mapping[str, Any], workload: Any) -> float | None:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from planner.columns import LLM_MEMORY, SERVING_SPEED, THROUGHPUT, TOKEN_COST
 from planner.fields import ChoiceField, NumberField
 from planner.figures import Figure, duration, ranged, significant
-from planner.kinds import by_token, every_kind, host_block, llm_shared
+from planner.kinds import by_rate, by_token, every_kind, host_block, llm_shared
 from planner.kinds.frame import Block, Example, Fold, Group, Kind, Measure, Row, Variant, put, scaled
 from planner.options import OBJECTIVES
 from planner.sizing.llm_derivations import TYPICAL
@@ -53,14 +53,14 @@ TTFT = Measure(
 
 
 def headline(best: Candidate) -> str:
-    words = {"gpus": best.gpus_per_replica, "name": best.offer.accelerator, "replicas": best.replicas}
+    words = {"gpus": best.gpus_per_replica, "name": best.offer.accelerator, "replicas": f"{best.replicas:,}"}
     if best.replicas == 1 and best.gpus_per_replica == 1:
         return _("Fits on one %(name)s, and meets every target at peak") % words
     if best.replicas == 1:
         return _("%(gpus)d × %(name)s together meet every target at peak") % words
     if best.gpus_per_replica == 1:
-        return _("Fits on one %(name)s per replica; %(replicas)d replicas carry the peak") % words
-    return _("%(gpus)d × %(name)s per replica; %(replicas)d replicas carry the peak") % words
+        return _("Fits on one %(name)s per replica; %(replicas)s replicas carry the peak") % words
+    return _("%(gpus)d × %(name)s per replica; %(replicas)s replicas carry the peak") % words
 
 
 def missing(candidate: Candidate) -> str:
@@ -136,16 +136,17 @@ def _load_check(comparison: Comparison, best: Candidate) -> tuple[str, ...]:
     rate_per_s = comparison.workload.get("request_rate_per_s")
     if rate_per_s is None or best.speed is None:
         return ()
-    asked = comparison.workload.get("concurrency", {}).get("average")
     return (
         _(
             "At %(rate)s requests per second this machine holds %(held)s requests at once on average (rate × time "
-            "per request); the %(asked)s of the field “At once, average” is not used."
+            "per request), and %(most)s at the peak of %(times)s × that rate. Of the fields “At once” it only counts "
+            "that %(peak)s is %(times)s × %(average)s."
         )
         % {
             "rate": significant(float(rate_per_s)),
             "held": significant(best.speed.typical.concurrency),
-            "asked": f"{asked:g}",
+            "most": significant(best.speed.peak.concurrency),
+            **by_rate.times(comparison.workload),
         },
     )
 
@@ -180,7 +181,9 @@ SERVING = Kind(
             label=gettext_lazy("Requests per second"),
             path=("request_rate_per_s",),
             unit="1/s",
-            help_text=gettext_lazy("If given, it wins over the average at once."),
+            help_text=gettext_lazy(
+                "If given, it counts instead of the numbers at once; its peak is as much higher as theirs."
+            ),
         ),
         **by_token.VOLUME,
         **llm_shared.HIT,
@@ -250,8 +253,22 @@ SERVING = Kind(
     unit=llm_shared.UNIT,
     chart_title=gettext_lazy("Monthly total against TPOT at peak load"),
     headline=headline,
+    is_served=True,
     missing=missing,
-    carrying=("model", "runtime", "weights", "users_peak", "rate", "in_", "out", "hours", "days", "assume"),
+    carrying=(
+        "model",
+        "runtime",
+        "weights",
+        "rate",
+        "users_peak",
+        "m_in",
+        "m_out",
+        "in_",
+        "out",
+        "hours",
+        "days",
+        "assume",
+    ),
     levers=(
         "in_",
         "out",

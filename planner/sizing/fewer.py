@@ -99,8 +99,10 @@ def _of_load(workload: ServingWorkload, placement: Placement, fewer: _Tried, wit
     missed = _worst(workload, fewer.found, unreachable)
     if fewer.holds:
         return missed or Reason("load")
-    if without.holds and _worst(workload, without.found, unreachable) is None:
-        return Reason("headroom")
+    if without.holds:
+        late = _worst(workload, without.found, unreachable)
+        # Both the headroom and a target would go: what is missed is no offer, since giving up one does not do.
+        return Reason("headroom") if late is None else Reason(late.set_by)
     by_room = fewer.found.batch_limit == "kv_room" or placement.point.batch_cap < placement.option.sequences
     return Reason("kv_room" if by_room else "batch_cap")
 

@@ -66,6 +66,12 @@ def test_what_set_the_replicas_and_what_fewer_would_cost_is_said(candidate: Cand
     assert cautions.replicas_why(two.model_copy(update={"replicas": 1})) == ""
 
 
+def test_thousands_of_replicas_are_set_apart(candidate: Candidate) -> None:
+    many = candidate.model_copy(update={"replicas": 2326, "replicas_set_by": "load"})
+    assert cautions.replicas_why(many) == "2,326 replicas: fewer would not keep up with the requests."
+    assert "; 2,326 replicas carry the peak" in SERVING.headline(many)
+
+
 def test_a_machine_that_may_vanish_is_no_endpoint(candidate: Candidate) -> None:
     offer = candidate.offer.model_copy(update={"tier": "spot"})
     spot = candidate.model_copy(update={"offer": offer})

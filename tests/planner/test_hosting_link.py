@@ -9,6 +9,9 @@ import pytest
 from django.test import Client
 
 from planner import services
+from planner.figures import significant
+from planner.sizing.workload import Concurrency, ServingWorkload
+from reports.presenters import question
 from tests.planner.factories import make_small_catalog
 
 pytestmark = pytest.mark.django_db
@@ -55,3 +58,43 @@ def test_training_leads_there_without_a_volume(client: Client) -> None:
     given = carried(client, "kind=lora")
     assert "input_millions_per_month" not in given
     assert given["machines"] == "1"
+
+
+def test_a_volume_out_of_proportion_arrives_as_typed_and_the_answer_says_what_it_counts(
+    client: Client,
+) -> None:
+    query = "m_in=2000&m_out=500&managed_in=0.1&managed_out=0.4"
+    given = carried(client, query)
+    assert (given["input_millions_per_month"], given["output_millions_per_month"]) == ("2000.00", "500.00")
+    answer = client.get(f"/workbench/?{query}").context["answer"]
+    assert answer["not_used"] == [
+        "2,000 million tokens in and 500 million out a month are not in the proportion of a request, 1,000 in and "
+        "300 out: the speed and the price of 1M tokens count 2,000 million in and 600 million out."
+    ]
+    told = dict(answer["asked"])
+    assert (told["Tokens in, a month"], told["Tokens out, a month"]) == ("2,000 million", "500 million")
+    for agreeing in ("m_in=2000&m_out=600", "m_in=2000", "m_out=500", "rate=2"):
+        assert client.get(f"/workbench/?{agreeing}").context["answer"]["not_used"] == []
+
+
+def test_of_a_rate_the_peak_that_was_sized_is_told(client: Client) -> None:
+    context = client.get("/workbench/?rate=2&users=8&users_peak=32").context
+    told, peak = dict(context["answer"]["asked"]), context["view"].best.it.speed.peak
+    assert "At once, peak" not in told
+    assert told["Requests per second"] == (
+        "2 on average: 5,256 million tokens in and 1,577 million out a month"
+    )
+    assert told["Requests per second at peak"] == "8, 4 × the average, as 32 at once are to 8"
+    assert peak.request_rate_per_s == pytest.approx(8)
+    (note,) = [note for note in context["view"].notes if "holds" in note]
+    assert f"{significant(peak.concurrency)} at the peak of 4 × that rate" in note
+
+
+def test_a_volume_reaches_the_paper_in_few_digits() -> None:
+    load = {"concurrency": Concurrency(average=8, peak=32), "request_rate_per_s": 0.7610341736002968}
+    texts = {fact.label: fact.text for fact in question(ServingWorkload(**load).model_dump(mode="json"))}
+    assert "At once, peak" not in texts
+    assert texts["Requests per second"].startswith(
+        "0.761 on average: 2,000 million tokens in and 600 million out"
+    )
+    assert texts["Requests per second at peak"].startswith("3.044, 4 × the average")
