@@ -7,10 +7,12 @@ from typing import Annotated, Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from ninja import Body, Path, Query, Router, Schema
-from pydantic import Field
+from pydantic import Field, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from mitsumori.json_bodies import BodyRefused
-from planner import architectures, documents, reach, services
+from planner import architectures, documents, kinds, reach, services
 from planner.sizing.architecture import ModelError
 from planner.sizing.results import Comparison
 from planner.sizing.runtime import UnknownRuntime
@@ -19,6 +21,19 @@ from planner.sizing.weighing import UnknownSort
 router = Router(tags=["planner"])
 
 PAGE_MAXIMUM = 200
+
+
+class _DescribedAsWorkload:
+    """In the description of the API the body has the schema of a workload; ``documents`` reads it, and says what is
+    wrong in its own words."""
+
+    def __get_pydantic_json_schema__(
+        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return handler(kinds.WORKLOAD.core_schema)
+
+
+WorkloadDocument = Annotated[dict[str, Any], _DescribedAsWorkload()]
 
 
 class Page(Schema):
@@ -32,7 +47,7 @@ class Page(Schema):
 @router.post(
     "/size", response={200: Comparison}, by_alias=True, summary="Size a workload and rank the offers"
 )
-def size(request: HttpRequest, document: Body[dict[str, Any]], page: Query[Page]) -> HttpResponse:
+def size(request: HttpRequest, document: Body[WorkloadDocument], page: Query[Page]) -> HttpResponse:
     """The body is a workload document (see `/schema/workload`); an empty object is the default workload."""
     try:
         found = services.compare(
@@ -67,7 +82,7 @@ class OneMachine(Schema):
     response={200: reach.Answer},
     summary="The longest context, most users and largest models for one machine",
 )
-def reached(request: HttpRequest, document: Body[dict[str, Any]], asked: Query[OneMachine]) -> HttpResponse:
+def reached(request: HttpRequest, document: Body[WorkloadDocument], asked: Query[OneMachine]) -> HttpResponse:
     """The body is a workload document of serving; users and context are those of its peak where they are not given."""
     try:
         found = reach.answer(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -50,17 +51,26 @@ class AssumedField(SheetField):
             for name, number in value.items()
         )
 
-    def told(self, error: Mapping[str, Any]) -> str:
-        """What is wrong with one of them, by its name in words; empty for what is wrong with the list."""
+    def told(self, error: Mapping[str, Any], settable: Mapping[str, Settable]) -> str:
+        """What is wrong with one of them, by its name in words; empty for what is wrong with the list.
+
+        What no number may be (infinite, negative) is told with the range of its assumption too: there is one range.
+        """
         context = error.get("ctx") or {}
-        if error["type"] == "assumption_unknown":
-            return _("No assumption is called “%(name)s”.") % {"name": context["name"]}
         if error["type"] == "assumption_range":
-            maximum = f"{exact(context['maximum'])} {assumption_words.unit(context['unit'])}".strip()
-            return _("“%(name)s”: from %(minimum)s to %(maximum)s is accepted, not %(value)s.") % {
-                "name": assumption_words.assumption(context["name"]),
-                "minimum": exact(context["minimum"]),
-                "maximum": maximum,
-                "value": exact(context["value"]),
-            }
-        return ""
+            name, value = context["name"], context["value"]
+        elif error["type"] == "assumption_unknown":
+            name, value = context["name"], None
+        elif len(error["loc"]) == len(self.path) + 1:
+            name, value = str(error["loc"][-1])[:60], error["input"]
+        else:
+            return ""
+        known = settable.get(name)
+        if known is None:
+            return _("No assumption is called “%(name)s”.") % {"name": name}
+        return _("“%(name)s”: from %(minimum)s to %(maximum)s is accepted, not %(value)s.") % {
+            "name": assumption_words.assumption(name),
+            "minimum": exact(known.minimum),
+            "maximum": f"{exact(known.maximum)} {assumption_words.unit(known.unit)}".strip(),
+            "value": exact(value) if math.isfinite(value) else "∞",
+        }

@@ -288,7 +288,7 @@ class WorkbenchForm(forms.Form):
         context = error.get("ctx") or {}
         field = self.fields[name] if name else None
         value = self.data.get(self.add_prefix(name), "") if name else ""
-        if isinstance(field, AssumedField) and (told := field.told(error)):
+        if isinstance(field, AssumedField) and (told := field.told(error, self.kind.settable)):
             return told
         if isinstance(field, SheetField):
             for key, sentence in LIMIT_SENTENCES.items():
@@ -319,6 +319,10 @@ class WorkbenchForm(forms.Form):
     @property
     def kind_has_variants(self) -> bool:
         return bool(self.kind.variants)
+
+    @property
+    def kind_is_served(self) -> bool:
+        return self.kind.is_served
 
     def groups(self) -> list[BoundGroup]:
         """The form as it is drawn."""

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_safe
 
 from catalog.facts import accelerators
-from planner import figures, memory_bar, reach, reach_words, refusals, wording
+from planner import figures, kinds, memory_bar, reach, reach_words, refusals, wording
 from planner.fields import NumberField, WordField, number_text
 from planner.forms import WorkbenchForm
 from planner.sizing.architecture import ModelError
@@ -23,7 +23,6 @@ from planner.sizing.inverse import Reach
 from planner.sizing.runtime import UnknownRuntime
 
 UNPROCESSABLE = 422
-SERVING_KINDS = ("llm_serving", "llm_batch")
 OWN = ("accelerator", "count", "at_once", "context")
 SHOWN = ("model", "runtime", "version", "weights", "kv")
 """Fields of the workbench that stand on this page; the others of a link are carried along."""
@@ -93,7 +92,8 @@ def inverse(request: HttpRequest) -> HttpResponse:
 
 def _served(given: QueryDict) -> QueryDict:
     """The same query; of another kind of work than serving only what serving knows too."""
-    if given.get("kind", "") in ("", *SERVING_KINDS):
+    kind = kinds.BY_NAME.get(given.get("kind", "") or kinds.DEFAULT.key)
+    if kind is not None and kind.is_served:
         return given
     changed = given.copy()
     changed.pop("kind", None)

@@ -245,9 +245,7 @@ def _cheapest(comparison: Comparison, best: Candidate | None) -> str:
         return ""
     found = comparison.cheapest
     if found is None:
-        return _(
-            "No candidate has a complete list price of the last 180 days: check a price before you rely on it."
-        )
+        return _none_to_rely_on(best)
     if found.offer.offer_id == best.offer.offer_id:
         return _("Also the lowest complete list price of the last 180 days.")
     once = found.job_cost if found.job_cost is not None else found.unit_costs.get("run")
@@ -258,6 +256,11 @@ def _cheapest(comparison: Comparison, best: Candidate | None) -> str:
         "total": money(found.total, found.currency),
         "once": "" if once is None else money(once, found.currency),
     }
+    if once is not None and once == found.total:  # The month is that of a single run.
+        return (
+            _("Lowest complete list price of the last 180 days: %(layout)s on %(name)s, %(provider)s, %(once)s a time.")
+            % words
+        )
     if once is None:
         return (
             _(
@@ -273,6 +276,20 @@ def _cheapest(comparison: Comparison, best: Candidate | None) -> str:
         )
         % words
     )
+
+
+def _none_to_rely_on(best: Candidate) -> str:
+    """Why none may be called the cheapest; nothing where the first is a whole list price that is not sold on demand."""
+    if best.offer.stale or best.offer.estimated or not best.monthly.complete:
+        return _(
+            "No candidate has a complete list price of the last 180 days: check a price before you rely on it."
+        )
+    if best.offer.floor:
+        return _(
+            "No candidate has a complete list price of the last 180 days: that of the first is complete, but only the "
+            "lowest that is asked. Check it before you rely on it."
+        )
+    return ""
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,17 @@ def document() -> dict[str, Any]:
     return found
 
 
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
 def build(values: Mapping[str, float] | None = None) -> tuple[Runtime, ...]:
     """Every engine and era; ``values`` stand in for constants of the seed (to judge them out of fold)."""
     constants: dict[str, Assumption] = {}
     for row in document()["constants"]:
         source = row["source"]
         if "publishers" in row:
-            source = f"{source}: {row['rows']} rows of {row['publishers']} publishers"
+            source = f"{source}: {_counted(row['rows'], 'row')} of {_counted(row['publishers'], 'publisher')}"
         constants[row["name"]] = Assumption(
             name=row["name"],
             value=(values or {}).get(row["name"], row["value"]),

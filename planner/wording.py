@@ -151,6 +151,9 @@ WARNINGS: dict[str, Text] = {
     "context_beyond_model": _("The longest context is beyond what the model was trained for."),
     "stale_price": _("The price is older than 180 days."),
     "floor_price": _("A marketplace's lowest asking price, not a list price."),
+    "price_from": _(
+        "Reserved from this price on, the provider says: the price of your term is not stated and may be higher."
+    ),
     "estimated_price": _("The source estimates this price."),
     "engine_total_assumed": _("What the engine sees of this card's memory is assumed, not read."),
     "link_unknown": _("How the GPUs are linked is unknown; PCIe is assumed."),

@@ -254,6 +254,7 @@ SERVING = Kind(
     chart_title=gettext_lazy("Monthly total against TPOT at peak load"),
     headline=headline,
     is_served=True,
+    is_served=True,
     missing=missing,
     carrying=(
         "model",

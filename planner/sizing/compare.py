@@ -201,7 +201,8 @@ def write_candidate(
         for code, holds in (
             ("host_ram_short", weighed.host_short[row] and "host_ram_short" not in warnings),
             ("stale_price", facts.stale),
-            ("floor_price", facts.floor),
+            ("floor_price", facts.floor and facts.tier not in bill.COMMITTED_TIERS),
+            ("price_from", facts.floor and facts.tier in bill.COMMITTED_TIERS),
             ("estimated_price", facts.estimated),
             ("incomplete_price", not monthly.complete),
             ("tax_included", facts.tax_included is True),

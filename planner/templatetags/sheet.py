@@ -66,6 +66,12 @@ def amount(number: Decimal, currency: str) -> str:
 
 
 @register.filter
+def in_english(text: str) -> SafeString:
+    """A source's own words within a sentence of another language."""
+    return format_html('<span lang="en">{}</span>', text)
+
+
+@register.filter
 def class_word(number: Any) -> str:
     return wording.class_word(int(number))
 

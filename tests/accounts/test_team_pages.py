@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 import pytest
 from django.core import mail
@@ -220,3 +221,14 @@ def test_a_single_user_works_without_signing_in(settings: Settings) -> None:
 def test_without_that_mode_a_visitor_must_sign_in(settings: Settings) -> None:
     settings.SINGLE_USER = False
     assert Client().get("/plans/").status_code == 302
+
+
+def test_the_page_of_tokens_leads_to_the_api_and_shows_how_to_ask_it(shared: Team) -> None:
+    client = sign_in(make_member(shared, Role.EDITOR))
+    page = unescape(client.get("/accounts/tokens/").content.decode())
+    (address,) = re.findall(r'href="([^"]+)">Description of the API', page)
+    assert client.get(address).json()["info"]["title"] == "Mitsumori"
+    (body,) = re.findall(r"curl -d '([^']+)'", page)
+    assert Client().post("/api/v1/size", body, content_type="application/json").status_code == 200
+    assert "http://testserver/api/v1/size" in page
+    assert "curl -H 'Authorization: Bearer mit_…' http://testserver/api/v1/plans" in page

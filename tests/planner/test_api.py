@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 from django.test import Client
 
+from planner import documents, kinds
 from planner.sizing.results import Comparison
 from tests.planner.factories import make_small_catalog
 
@@ -117,3 +118,16 @@ def test_a_question_about_a_machine_that_cannot_be_answered_is_refused(
     status, answer = post(client, body, f"/api/v1/reach?{query}")
     assert status == 422
     assert answer
+
+
+@pytest.mark.parametrize("path", ["/api/v1/size", "/api/v1/reach"])
+def test_the_description_says_what_a_workload_is_made_of(path: str, client: Client) -> None:
+    description = client.get("/api/v1/openapi.json").json()
+    body = description["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert body["discriminator"]["mapping"].keys() == kinds.BY_NAME.keys()
+    known = description["components"]["schemas"]
+    shown = documents.schema("workload")["$defs"]
+    for name, reference in body["discriminator"]["mapping"].items():
+        described = known[reference.rpartition("/")[2]]
+        assert described["properties"].keys() == shown[kinds.of(name).workload.__name__]["properties"].keys()
+    assert "#/$defs/" not in json.dumps(description)

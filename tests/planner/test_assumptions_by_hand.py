@@ -13,6 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from planner import kinds, services
+from planner.asked import asked
 from planner.forms import WorkbenchForm
 from planner.sizing.results import Candidate, MemoryParts
 from tests.planner.factories import make_offer, make_small_catalog
@@ -178,3 +179,25 @@ def test_any_assumption_can_be_chosen_from_a_list_and_set(kind: str, client: Cli
     assert not emptied.cleaned_data["assume"]
     refused = WorkbenchForm.from_query(QueryDict(f"kind={kind}&set=interruptions_per_hour&to=abc"))
     assert "assume" in refused.errors
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [("1e400", "∞"), ("-1", "-1"), ("0", "0"), ("3", "3")],
+    ids=["infinite", "-1", "0", "3"],
+)
+def test_every_value_out_of_range_is_told_the_same_one_range(typed: str, shown: str) -> None:
+    form = WorkbenchForm.from_query(QueryDict(f"assume=weight_read_fraction:{typed}"))
+    told = "“Bandwidth reached reading weights”: from 0.001 to 0.97 is accepted, not {}."
+    assert form.errors == {"assume": [told.format(shown)]}
+
+
+def test_a_name_that_is_unknown_is_told_so_whatever_its_value() -> None:
+    form = WorkbenchForm.from_query(QueryDict("assume=nothing:-1"))
+    assert form.errors == {"assume": ["No assumption is called “nothing”."]}
+
+
+def test_what_was_asked_names_an_assumption_in_words() -> None:
+    form = WorkbenchForm.from_query(QueryDict("assume=weight_read_fraction:0.5"))
+    assert form.is_valid()
+    assert ("Assumptions set by hand", "Bandwidth reached reading weights = 0.5") in asked(form)

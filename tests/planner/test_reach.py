@@ -13,7 +13,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from planner import market, reach
+from planner import kinds, market, reach
+from planner.kinds.frame import Kind
 from planner.sizing.compare import compare
 from planner.sizing.results import Candidate
 from planner.sizing.workload import (
@@ -25,7 +26,7 @@ from planner.sizing.workload import (
     Targets,
 )
 from tests.factories import AT
-from tests.planner.factories import make_small_catalog
+from tests.planner.factories import make_offer, make_small_catalog
 from tests.sizing.markets import Row, setting
 
 R1 = {"model": {"id": "deepseek-ai/DeepSeek-R1"}, "weights_format": "fp8"}
@@ -183,3 +184,18 @@ def test_the_context_is_for_as_many_as_were_asked_for(peak: float, users: int) -
     for candidate in compare(made, made.place(), engine_version="test").candidates[:1]:
         assert candidate.longest_context is not None
         assert candidate.longest_context.users == users
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, id=kind.key) for kind in kinds.KINDS])
+def test_a_candidate_leads_to_what_its_machine_serves_only_where_it_serves(
+    kind: Kind, client: Client, db: None
+) -> None:
+    market.forget()
+    at = timezone.now()
+    make_small_catalog(at)
+    offer = make_offer("H100-SXM5", "20", provider="large", count=8, region="", ram_gib=2048, at=at)
+    query = {"kind": kind.key} | ({"parameters": "1", "tokens": "10"} if kind.key == "pretraining" else {})
+    page = client.get(f"/workbench/candidate/{offer.pk}/", query).content.decode()
+    assert "8 × H100-SXM5" in page
+    for there in ('href="/reach/?', f'href="/workbench/candidate/{offer.pk}/layouts/'):
+        assert (there in page) is kind.is_served

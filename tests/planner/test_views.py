@@ -6,7 +6,8 @@ import gzip
 import json
 import re
 import struct
-from datetime import timedelta
+from datetime import date, timedelta
+from html import unescape
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from pytest_django import DjangoAssertNumQueries
 from planner import kinds, rejection_words
 from planner.models import PastedConfig
 from tests.factories import AT
-from tests.planner.factories import make_small_catalog
+from tests.planner.factories import make_offer, make_small_catalog, set_price
 
 pytestmark = pytest.mark.django_db
 HX = {"HX-Request": "true"}
@@ -458,3 +459,22 @@ def test_a_link_with_several_names_ticks_their_boxes(client: Client, given: str)
     boxes = re.findall(r'<input[^>]*name="tiers"[^>]*>', page)
     ticked = {match[1] for box in boxes if " checked" in box and (match := re.search(r'value="(\w+)"', box))}
     assert ticked == {"on_demand", "spot"}
+
+
+def test_a_reserved_price_to_start_from_is_told_as_one_and_why_nothing_is_called_the_cheapest(
+    client: Client,
+) -> None:
+    fields = {"tier": "reserved", "tier_detail": "from"}
+    offer = make_offer("H100-SXM5", "1.80", sku="kept", at=AT, **fields)
+    set_price(offer, "1.70", at=AT, observed_on=date(2026, 11, 1), floor=True)
+    page = unescape(client.get(f"{WORKBENCH}?tiers=reserved").content.decode())
+    assert '<span class="tight">from this price on</span>' in page
+    assert '<span class="tight">floor price</span>' not in page
+    assert "that of the first is complete, but only the lowest that is asked" in page
+    detail = unescape(client.get(f"/workbench/candidate/{offer.pk}/?tiers=reserved").content.decode())
+    assert "Reserved from this price on" in detail
+    assert "marketplace" not in detail.casefold()
+    assert '<span lang="en">price page</span>' in detail
+    set_price(offer, "1.75", at=AT, observed_on=date(2026, 11, 1))
+    whole = client.get(f"{WORKBENCH}?tiers=reserved").content.decode()
+    assert "No candidate has a complete list price" not in whole

@@ -306,3 +306,13 @@ def test_every_page_of_plans_is_for_no_cache(plan: Plan, crew: Crew) -> None:
     client = crew.client("owner")
     for part in ("", "edit/", "history/", "links/", "export.csv", "v/1/"):
         assert "no-store" in client.get(f"/plans/{plan.slug}/{part}").headers["Cache-Control"]
+
+
+def test_a_plans_page_says_at_once_which_assumptions_were_set_by_hand(plan: Plan, crew: Crew) -> None:
+    """They stand above the figures, not only in the folded tables."""
+    own = save_plan(crew.team, crew.owner, "By hand", assumed={"weight_read_fraction": 0.5}).plan
+    page = crew.client("viewer").get(f"/plans/{own.slug}/").content.decode()
+    said = "Assumptions of the method are set by hand: Bandwidth reached reading weights = 0.5."
+    assert 0 < page.find(said) < page.index('class="answer-strip"')
+    plain = crew.client("viewer").get(f"/plans/{plan.slug}/").content.decode()
+    assert "set by hand" not in plain
