@@ -6,7 +6,6 @@ from django.utils.translation import gettext as _
 
 from planner import architectures
 from planner.assumed_field import AssumedField
-from planner.assumed_field import AssumedField
 from planner.fields import ChoiceField, NumberField, number_text
 from planner.forms import WorkbenchForm
 from planner.kinds import by_rate, by_token
@@ -31,8 +30,6 @@ def asked(form: WorkbenchForm) -> list[tuple[str, str]]:
             continue  # Always on, as nearly everything is.
         if name == "model" and form.pasted is not None:
             text = architectures.pasted_name(form.pasted)
-        elif isinstance(field, AssumedField):
-            text = field.in_words(form.cleaned_data.get(name) or {}) or ""
         elif isinstance(field, AssumedField):
             text = field.in_words(form.cleaned_data.get(name) or {}) or ""
         elif isinstance(field, ChoiceField):

@@ -92,8 +92,6 @@ class WorkloadView:
     carried_by: str
     by_hand: str
     """Assumptions of the method that were set by hand, in words; empty where none was."""
-    by_hand: str
-    """Assumptions of the method that were set by hand, in words; empty where none was."""
     sources: tuple[SourceView, ...]
     query: str
 
@@ -278,7 +276,6 @@ def workload(item: SheetWorkload, *, first: int = 0, count: int | None = None) -
         rejected_total=answered.rejected_total,
         assumptions=tuple(assumption(each) for each in comparison.assumptions),
         carried_by=_carried_by(comparison),
-        by_hand="".join(fact.text for fact in question(comparison.workload, ("assume",))),
         by_hand="".join(fact.text for fact in question(comparison.workload, ("assume",))),
         sources=_sources(comparison),
         query=item.query,

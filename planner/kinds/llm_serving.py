@@ -254,7 +254,6 @@ SERVING = Kind(
     chart_title=gettext_lazy("Monthly total against TPOT at peak load"),
     headline=headline,
     is_served=True,
-    is_served=True,
     missing=missing,
     carrying=(
         "model",
