@@ -259,9 +259,12 @@ def _terms(setting: Setting[Any], weighed: Weighed, row: int, placement: Placed)
 def _fewer(
     setting: Setting[Any], weighed: Weighed, row: int, placement: Placed, facts: OfferFacts
 ) -> FewerReplicas | None:
-    """The same offer with one replica fewer, where a latency target or the headroom alone asks for the last one."""
+    """The same offer with one replica fewer, where a latency target or the headroom alone asks for the last one.
+
+    None where as many machines are needed all the same: it would save nothing.
+    """
     spared = setting.spared(placement)
-    if spared is None:
+    if spared is None or spared.smaller.machines >= placement.machines:
         return None
     monthly = bill_of(setting, weighed, row, spared.smaller, facts)
     return FewerReplicas(

@@ -163,3 +163,30 @@ def test_a_condition_that_costs_nothing_is_not_named() -> None:
     assert compared(ServingWorkload(), Row()).candidates[0].reliefs == ()
     sure = compared(ServingWorkload(replicas_minimum=3), Row()).candidates[0]
     assert (sure.machines, sure.reliefs) == (3, ())
+
+
+LONG = ServingWorkload(
+    model=ModelReference(id="Qwen/Qwen3-32B"),
+    input_tokens=InputTokens(typical=7000, maximum=8000),
+    concurrency=Concurrency(average=20, peak=40),
+    targets=Targets(ttft_s=1.6, tpot_s=0.05),
+)
+
+
+def test_where_headroom_given_up_would_still_miss_a_target_the_target_is_the_reason() -> None:
+    found = compared(LONG, Row("H100-NVL")).candidates[0]
+    assert (found.replicas, found.replicas_set_by) == (7, "ttft_s")
+    assert found.fewer_replicas is None, "one fewer misses the target and uses the headroom"
+    bare = compared(LONG.model_copy(update={"headroom_fraction": 0.0}), Row("H100-NVL")).candidates[0]
+    assert (bare.replicas, bare.replicas_set_by) == (7, "ttft_s")
+    untargeted = LONG.model_copy(update={"targets": Targets(ttft_s="none", tpot_s="none")})
+    assert compared(untargeted, Row("H100-NVL")).candidates[0].replicas_set_by == "headroom"
+
+
+def test_one_replica_fewer_is_offered_only_where_it_takes_fewer_machines() -> None:
+    alone, together = (compared(LONG, Row("H200-SXM", count=count)).candidates[0] for count in (1, 8))
+    assert (alone.replicas_set_by, together.replicas_set_by) == ("ttft_s", "ttft_s")
+    assert alone.fewer_replicas is not None
+    assert alone.fewer_replicas.total < alone.monthly.total
+    assert together.machines == 1
+    assert together.fewer_replicas is None
