@@ -242,6 +242,24 @@
   document.addEventListener("DOMContentLoaded", watch);
   document.addEventListener("htmx:afterSettle", watch);
 
+  // While a field is changed the strip stays in view; scrolled out of its place it keeps its figures alone, so that
+  // it and the heads of the table leave room for the rows. Its place keeps its height: nothing beneath moves.
+  function shorten() {
+    const strip = document.getElementById("strip");
+    const above = strip && strip.previousElementSibling;
+    if (!above) { return; }
+    const isHeld = window.matchMedia("(min-width: 48.01rem)").matches && above.getBoundingClientRect().bottom < -8
+      && Boolean(document.querySelector(".workload:focus-within"));
+    if (isHeld === strip.classList.contains("is-brief")) { return; }
+    const whole = strip.offsetHeight;
+    strip.classList.toggle("is-brief", isHeld);
+    strip.style.marginBottom = isHeld ? whole - strip.offsetHeight + "px" : "";
+  }
+  document.addEventListener("scroll", shorten, { passive: true });
+  document.addEventListener("focusin", shorten);
+  document.addEventListener("focusout", function () { setTimeout(shorten); });
+  document.addEventListener("htmx:afterSettle", shorten);
+
   function sheet() { return document.getElementById("workload"); }
   function closeSheet() {
     if (sheet()) { sheet().classList.remove("is-open"); }

@@ -333,3 +333,23 @@ def test_no_column_is_cut_and_its_head_stays_in_view(page: Page, catalog: list[O
     assert head is not None
     assert head["y"] >= strip["y"] + strip["height"] - 1, "the sticky figures do not cover the heads"
     assert 0 <= head["y"] < 700
+
+
+def test_the_strip_keeps_its_figures_alone_while_a_field_is_changed_further_down(
+    page: Page, live_server: Any, catalog: list[Offer]
+) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(f"{live_server.url}/workbench/")
+    strip = page.locator("#strip")
+    expect(strip).to_be_visible()
+    page.locator("#workload input:visible").first.focus()
+    whole = strip.evaluate("it => it.offsetHeight")
+    expect(strip).not_to_have_class(re.compile("is-brief"))
+    page.evaluate("() => window.scrollTo(0, document.getElementById('strip').offsetTop + 200)")
+    expect(strip).to_have_class(re.compile("is-brief"))
+    assert strip.evaluate("it => it.offsetHeight") < min(110, whole / 2)
+    assert strip.evaluate("it => Math.round(it.getBoundingClientRect().top)") == 0
+    assert strip.locator(".figure:visible").count() == 3
+    page.evaluate("() => window.scrollTo(0, 0)")
+    expect(strip).not_to_have_class(re.compile("is-brief"))
+    assert strip.evaluate("it => it.offsetHeight") == whole
