@@ -202,11 +202,15 @@ class QuoteForm(forms.Form):
         upfront = data.get("upfront")
         is_unbound = "tier" in data and data["tier"] != Tier.RESERVED
         if upfront and is_unbound:
-            self.add_error("upfront", _("Only a reserved machine is paid upfront: choose these terms."))
+            self.add_error(
+                "upfront", _("Only a reserved machine is paid upfront: choose “Reserved” as its terms.")
+            )
         elif upfront and data.get("term_months") is None and "term_months" not in self.errors:
             self.add_error("term_months", _("Give the months that are paid upfront."))
         if data.get("term_months") is not None and is_unbound:
-            self.add_error("term_months", _("Only a reserved machine has a term: choose these terms."))
+            self.add_error(
+                "term_months", _("Only a reserved machine has a term: choose “Reserved” as its terms.")
+            )
         if data.get("amount") == 0 and not upfront and "upfront" not in self.errors:
             self.add_error("amount", _("Zero is accepted only where all is paid upfront."))
 
