@@ -269,7 +269,7 @@ def candidate_view(
         limit=wording.word("limit", candidate.limit),
         limit_sentence=wording.limit_sentence(candidate.limit),
         total=f"{least}{total}",
-        per_unit=kind.costs[-1].text(candidate),
+        per_unit=kind.unit_cost.text(candidate),
         age=wording.age(offer.price_age_days),
         misses=tuple(
             _miss(miss.target, miss.asked, miss.got, candidate.monthly.currency) for miss in candidate.misses

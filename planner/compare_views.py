@@ -18,8 +18,9 @@ from accounts.access import team_id
 from planner import columns, csv_cells, rejections, services, side_by_side
 from planner.asked import asked
 from planner.candidate_views import CandidateView, candidate_view
+from planner.columns import Value
 from planner.explore.alone import Alone
-from planner.figures import cell
+from planner.file_figures import ends, figure, header
 from planner.forms import WorkbenchForm
 from planner.kinds.frame import Variant
 from planner.sizing.architecture import ModelError
@@ -30,6 +31,7 @@ from planner.tray import chosen
 
 VARIANTS_SHOWN = 4
 VARIANTS_MAXIMUM = 6
+VARIANT_HEADS = ("variant", "variant_title", "machine", "status", "why_not")
 
 
 @require_safe
@@ -89,6 +91,8 @@ def _beyond_filters(
 class Column:
     """One variant: what it changes, on the machine that was first, and on the machine that is first then."""
 
+    key: str
+    """The variant's name in addresses and files; ``as_asked`` for the workload itself."""
     title: str
     query: str
     here: CandidateView | None
@@ -144,28 +148,37 @@ def variants(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def variants_csv(request: HttpRequest) -> HttpResponse:
-    """The same as a file: a row for each column of the page and machine."""
+    """The same as a file: a row for each column of the page and machine, as ``docs/exports.md`` describes it."""
     at = timezone.now()
     form = WorkbenchForm.from_query(request.GET, at=at)
     found = _compared(form, request, at)
     if found is None:
         raise Http404
-    shown = form.kind.chosen()
-    heads = [_("Variant"), _("Machine"), *(_head(each, form) for each in shown)]
-    rows = []
+    shown = [column for column in form.kind.columns if column.key != "rank"]
+    heads = [*VARIANT_HEADS, *(head for each in shown for head in _heads(each))]
+    rows: list[list[csv_cells.Value]] = []
     for column in found.columns:
-        for which, view in ((_("first as asked"), column.here), (_("first then"), column.then)):
-            figures = [made.text for made in (cell(each, view.it) for each in shown)] if view else []
-            rows.append([column.title, which, *(figures or [column.why_not or _("nothing fits")])])
-    body = csv_cells.table(heads, [[*row, *[None] * (len(heads) - len(row))] for row in rows])
-    response = HttpResponse(body, content_type="text/csv; charset=utf-8")
+        for machine, view, why_not in (
+            ("first_as_asked", column.here, column.why_not),
+            ("first_then", column.then, ""),
+        ):
+            row: list[csv_cells.Value] = [column.key, column.title, machine]
+            row += ["fits", ""] if view else ["nothing_fits", why_not]
+            row += [cell for each in shown for cell in _figures(each, view.it)] if view else []
+            rows.append([*row, *[None] * (len(heads) - len(row))])
+    response = HttpResponse(csv_cells.table(heads, rows), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="mitsumori-variants.csv"'
     return response
 
 
-def _head(column: columns.Column, form: WorkbenchForm) -> str:
-    unit = form.workload().currency if column.kind == "money" else column.unit
-    return f"{column.title} ({unit})" if unit else str(column.title)
+def _heads(column: columns.Column) -> tuple[str, ...]:
+    name = header(column)
+    return (name,) if column.estimate is None else (name, f"{name}_low", f"{name}_high")
+
+
+def _figures(column: columns.Column, candidate: Candidate) -> tuple[Value, ...]:
+    shown = figure(column, candidate, coded=True)
+    return (shown,) if column.estimate is None else (shown, *ends(column, candidate))
 
 
 def _query(base: str, shown: str, *, is_same: bool) -> str:
@@ -221,7 +234,11 @@ def _columns(
     if not first:
         raise LookupError
     offer_id = first[0].offer.offer_id
-    made = [_column(form, str(_("as asked")), form.query_string(explore=None), offer_id, None, at, team)]
+    made = [
+        _column(
+            form, "as_asked", str(_("as asked")), form.query_string(explore=None), offer_id, None, at, team
+        )
+    ]
     base = made[0].here
     for variant in picked:
         other = _varied(form, variant)
@@ -229,12 +246,17 @@ def _columns(
             query = other.query_string(replicas=str(max(base.it.replicas, other.workload().replicas_minimum)))
             other = WorkbenchForm.from_query(QueryDict(query), at=form.at)
         if other is not None and other.is_valid():
-            made.append(_column(other, str(variant.title), other.query_string(), offer_id, base, at, team))
+            made.append(
+                _column(
+                    other, variant.key, str(variant.title), other.query_string(), offer_id, base, at, team
+                )
+            )
     return made
 
 
 def _column(
     form: WorkbenchForm,
+    key: str,
     title: str,
     query: str,
     offer_id: int,
@@ -247,6 +269,7 @@ def _column(
     compared = services.compare(workload, at=at, team_id=team, limit=1, rejected_limit=0)
     own = _viewed(form, here, workload) if isinstance(here, Candidate) else None
     return Column(
+        key=key,
         title=title,
         query=query,
         here=own,

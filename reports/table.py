@@ -19,10 +19,10 @@ from django.utils.translation import pgettext_lazy
 from planner import kinds, wording
 from planner.columns import Column, Value
 from planner.fields import Path, SheetField
+from planner.file_figures import ends, figure, header
 from planner.sizing.quantities import GIB
 from planner.sizing.results import Candidate, Rejection
 from reports import words
-from reports.figures import ends, figure, header
 from reports.sheets import Sheet, SheetWorkload
 
 OFFER_KEYS = frozenset(
@@ -64,6 +64,7 @@ ASKED = (
     Head("concurrency_average", _("At once, average")),
     Head("concurrency_peak", _("At once, peak")),
     Head("request_rate_per_s", _("Requests per second")),
+    Head("request_rate_peak_per_s", _("Requests per second at peak")),
     Head("request_count", _("Requests in the job")),
     Head("deadline_hours", _("Done within"), "h"),
     Head("ttft_target_s", _("First token within"), "s"),
@@ -206,6 +207,7 @@ def _asked(workload: SheetWorkload, coded: bool) -> list[Value]:
         None if by_rate else load.get("average"),
         None if by_rate else load.get("peak"),
         asked.get("request_rate_per_s"),
+        asked["request_rate_per_s"] * load["peak"] / load["average"] if by_rate else None,
         asked.get("request_count"),
         _number(asked.get("deadline_hours")),
         _number(targets.get("ttft_s")),

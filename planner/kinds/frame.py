@@ -285,6 +285,11 @@ class Kind:
     def sorts(self) -> frozenset[str]:
         return frozenset(column.sort for column in self.columns if column.sort)
 
+    @property
+    def unit_cost(self) -> Cost:
+        """What one ``unit`` of use costs: the first amount that is not the month's."""
+        return next((cost for cost in self.costs if cost.key != "monthly"), self.costs[-1])
+
     def chosen(self, keys: tuple[str, ...] = ()) -> tuple[Column, ...]:
         """The columns asked for, in the list's own order; the default ones where none is known."""
         wanted = set(keys)

@@ -147,7 +147,7 @@ BATCH = Kind(
         every_kind.MONTHLY,
         llm_shared.PER_MILLION,
     ),
-    unit=llm_shared.UNIT,
+    unit=gettext_lazy("job"),
     chart_title=gettext_lazy("Cost of the job against its hours"),
     can_restart=True,
     is_served=True,

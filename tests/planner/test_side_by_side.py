@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from decimal import Decimal
 
 import pytest
 from django.http import QueryDict
@@ -233,7 +234,30 @@ def test_variants_come_as_a_file(client: Client) -> None:
     answer = client.get("/workbench/variants.csv?variants=fp8,double")
     assert answer.headers["Content-Type"].startswith("text/csv")
     rows = list(csv.reader(io.StringIO(answer.content.decode("utf-8-sig"))))
-    assert [row[0] for row in rows[1:]] == ["as asked"] * 2 + ["weights in FP8"] * 2 + ["double load"] * 2
+    assert [row[0] for row in rows[1:]] == ["as_asked"] * 2 + ["fp8"] * 2 + ["double"] * 2
+    assert [row[2] for row in rows[1:3]] == ["first_as_asked", "first_then"]
     assert all(len(row) == len(rows[0]) for row in rows)
-    assert "Monthly total (USD)" in rows[0]
+    assert len(set(rows[0])) == len(rows[0]), "a name stands for one column"
     assert client.get("/workbench/variants.csv?price_max=0.01").status_code == 404
+
+
+@pytest.mark.parametrize(("provider", "is_complete"), [("known", True), ("other", False)])
+def test_the_file_of_variants_has_plain_numbers_and_says_whether_totals_are_complete(
+    client: Client, provider: str, is_complete: bool
+) -> None:
+    make_offer("H200-SXM", "3.90", provider="other")
+    query = f"users_peak=400&users=300&egress=500&providers={provider}&variants=fp8,long"
+    page = client.get(f"/workbench/variants/?{query}")
+    answer = client.get(f"/workbench/variants.csv?{query}")
+    rows = list(csv.DictReader(io.StringIO(answer.content.decode("utf-8-sig"))))
+    views = [view for column in page.context["columns"] for view in (column.here, column.then)]
+    assert any(view and view.it.monthly.total >= 1000 for view in views), "figures with a separator"
+    assert {view.it.monthly.complete for view in views if view} == {is_complete}
+    for row, view in zip(rows, views, strict=True):
+        if view is None:
+            assert (row["status"], row["monthly"], row["complete"]) == ("nothing_fits", "", "")
+        else:
+            assert (row["status"], row["currency"]) == ("fits", "USD")
+            assert Decimal(row["monthly"]) == view.it.monthly.total
+            assert row["complete"] == ("true" if view.it.monthly.complete else "false")
+            assert float(row["tpot_peak_ms_low"]) <= float(row["tpot_peak_ms"])

@@ -17,10 +17,10 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from planner import csv_cells, wording
+from planner.file_figures import header
 from planner.sizing.results import Limit
 from planner.sizing.workload import Filters, ModelReference, ServingWorkload, Targets
 from reports import content, exports, services, sheets
-from reports.figures import header
 from reports.models import Plan
 from reports.table import columns
 from tests.factories import AT
@@ -182,6 +182,7 @@ def test_a_rate_takes_the_place_of_the_requests_at_once(catalog: None, crew: Cre
         make(sheets.of_version(save_plan(crew.team, crew.owner, request_rate_per_s=2.5)), "csv")
     )
     assert (row["request_rate_per_s"], row["concurrency_average"], row["concurrency_peak"]) == ("2.5", "", "")
+    assert float(row["request_rate_peak_per_s"]) == 10
 
 
 def test_candidates_and_rejected_offers_tell_memory_codes_and_help(catalog: None, crew: Crew) -> None:

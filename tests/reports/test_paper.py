@@ -20,7 +20,7 @@ from planner import kinds
 from planner.figures import Figure
 from planner.sizing.results import Comparison
 from planner.sizing.training.workload import TuningWorkload
-from planner.sizing.workload import BatchWorkload
+from planner.sizing.workload import BatchWorkload, Schedule
 from reports import exports, pdf_export, services, sheets, typesetting
 from tests.factories import AT
 from tests.reports.conftest import Crew
@@ -190,6 +190,19 @@ def test_a_batch_job_is_printed_with_its_hours(catalog: None, crew: Crew) -> Non
     text = squeezed("\n".join(pages(paper(sheets.of_version(version)))))
     assert "Hoursforthejob" in text
     assert "Costofthejob" in text
+    assert "per12monthsattheseprices" in text, "every night"
+    assert "perjob" in text
+
+
+@pytest.mark.parametrize(("starts", "has_year"), [(0, False), (2, True)])
+def test_twelve_months_stand_on_the_paper_only_where_a_run_is_repeated(
+    catalog: None, starts: int, has_year: bool
+) -> None:
+    schedule = Schedule(starts_per_day=starts)
+    comparison = answer(TuningWorkload(kind="full_finetune", model=LLAMA_7B, schedule=schedule), EIGHT)
+    first = squeezed(pages(paper(draft(comparison)))[0])
+    assert ("per12monthsattheseprices" in first) is has_year
+    assert "perrun" in first
 
 
 def test_a_plan_with_nothing_that_fits_prints_why(catalog: None, crew: Crew) -> None:
