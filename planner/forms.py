@@ -294,6 +294,7 @@ class WorkbenchForm(forms.Form):
             for key, sentence in LIMIT_SENTENCES.items():
                 if key in context:
                     limit = field.shown_limit(context[key])
+                    sentence = AT_LEAST_ONE if key == "ge" and str(limit) == "1" else sentence
                     return sentence % {"value": value[:60], "limit": limit, "unit": field.unit}
         return _("This value is not accepted: %(reason)s") % {"reason": error["msg"]}
 
@@ -447,6 +448,8 @@ def _parked(given: QueryDict, fields: Mapping[str, SheetField]) -> dict[str, str
     return found
 
 
+AT_LEAST_ONE = _("%(value)s is too small: at least 1 is accepted.")
+"""Without the unit, which stands at the field in its plural."""
 LIMIT_SENTENCES = {
     "ge": _("%(value)s is too small: at least %(limit)s %(unit)s is accepted."),
     "gt": _("%(value)s is too small: more than %(limit)s %(unit)s is accepted."),

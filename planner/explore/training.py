@@ -7,6 +7,7 @@ from math import ceil
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from planner.charts import Axis
 from planner.explore.alone import Alone
@@ -167,7 +168,11 @@ def memory_by_sequence(alone: Alone) -> Curves | None:
         curves=_shown(lines, SEQUENCES, setting, placed),
         across=(Mark(_usable(placed), _("usable")),),
         upright=(Mark(float(own.sequence), _("now")),),
-        caption=_("With %(micro)s samples at a time, split over GPUs as it is. Above the line nothing fits.")
+        caption=ngettext(
+            "With %(micro)s sample at a time, split over GPUs as it is. Above the line nothing fits.",
+            "With %(micro)s samples at a time, split over GPUs as it is. Above the line nothing fits.",
+            own.micro_batch,
+        )
         % {"micro": f"{own.micro_batch:,}"},
     )
 

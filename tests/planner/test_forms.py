@@ -353,3 +353,8 @@ def test_a_name_that_could_be_several_models_or_is_known_is_not_read_as_another(
     form = form_of(f"model={typed}")
     form.is_valid()
     assert form.read_as is None
+
+
+def test_a_number_below_one_is_told_without_the_plural_of_its_unit() -> None:
+    form = WorkbenchForm.from_query(QueryDict("out=0"))
+    assert form.errors["out"] == ["0 is too small: at least 1 is accepted."]
