@@ -329,7 +329,7 @@ def test_a_source_in_our_own_documents_can_be_followed(client: Client) -> None:
 def test_a_rate_wins_and_its_concurrency_is_told(client: Client) -> None:
     page = client.get(WORKBENCH, {"rate": "2", "users": "6"}).content.decode()
     assert "At 2.00 requests per second this machine holds" in page
-    assert "the 6 of the field" in page
+    assert "it only counts that 32 is 5.333 × 6." in page
     assert "of the field" not in client.get(WORKBENCH, {"users": "6"}).content.decode()
 
 
