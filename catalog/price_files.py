@@ -157,6 +157,7 @@ def import_prices(path: Path, at: datetime, *, take_good: bool = False) -> Impor
 
 def take(file: PriceFile, at: datetime, report: ImportReport, asked_by: User | None = None) -> Refresh:
     """Append the prices of the rows that have no fault, as a run of its own; call it inside a transaction."""
+    CatalogVersion.hold()
     providers = known_providers()
     run = Refresh.objects.create(
         source="file", status=RefreshStatus.SUCCEEDED, started_at=at, lease_until=at, finished_at=at,

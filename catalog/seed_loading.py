@@ -68,6 +68,7 @@ def load_seeds(at: datetime, folder: Path = SEEDS) -> SeedReport:
     """Bring the shipped facts and prices into the catalog, in one transaction."""
     report = SeedReport()
     with transaction.atomic():
+        CatalogVersion.hold()
         _load_accelerators(report)
         _load_table(report, Provider, "providers", folder, ("slug",))
         _load_table(report, Region, "regions", folder, ("provider_id", "code"))
@@ -84,7 +85,7 @@ def load_seeds(at: datetime, folder: Path = SEEDS) -> SeedReport:
             write_dollars(
                 Offer.objects.exclude(current_price__currency="USD"), ExchangeRate.latest(at.date())
             )
-        version, _ = CatalogVersion.objects.get_or_create(pk=CatalogVersion.ONLY)
+        version = CatalogVersion.objects.get(pk=CatalogVersion.ONLY)
         digest = seeds_sha256(folder)
         if report.anything or version.seeds_sha256 != digest:
             CatalogVersion.objects.filter(pk=CatalogVersion.ONLY).update(seeds_sha256=digest)

@@ -12,7 +12,7 @@ from django.db import transaction
 
 from accounts.models import User
 from catalog import runs, term_prices
-from catalog.judging import Reading, judge, read_pages
+from catalog.judging import Judgement, Reading, judge, read_pages
 from catalog.models import CatalogVersion, ExchangeRate, KeptBack, Refresh, RefreshDecision, RefreshStatus
 from catalog.recording import OFFER_FIELDS, Observation, record
 from catalog.seed_loading import SeedReport, load_seeds
@@ -102,6 +102,7 @@ def decide(run: Refresh, action: str, user: User, at: datetime) -> Refresh:
             held.status = RefreshStatus.DROPPED
             held.save(update_fields=["status"])
             return held
+        CatalogVersion.hold()
         if Refresh.objects.good().filter(source=held.source, started_at__gt=held.started_at).exists():
             raise SourceFailure("newer_run_exists")
         source = _source(held.source)
@@ -137,15 +138,12 @@ def _fetch(source: Source, run: Refresh, client: httpx2.Client, limits: Limits, 
 
 
 def _judge_and_swap(source: Source, run: Refresh, reading: Reading, now: runs.Clock) -> None:
-    last_good = (
-        Refresh.objects.good().filter(source=source.name).values_list("quote_count", flat=True).first()
-    )
-    rates = {currency: rate.per_usd for currency, rate in ExchangeRate.latest(run.started_at.date()).items()}
-    judgement = judge(
-        source, reading, in_force(source), last_good, rates, term_prices.known_amounts(reading.terms)
-    )
+    version = CatalogVersion.current()
+    judgement = _judge(source, run, reading)
     with transaction.atomic():
         row = runs.locked(run)
+        if CatalogVersion.hold() != version:
+            judgement = _judge(source, run, reading)  # by the prices that somebody wrote meanwhile
         if judgement.reason:
             note(row, reading, RefreshStatus.HELD, now(), judgement)
         else:
@@ -155,12 +153,24 @@ def _judge_and_swap(source: Source, run: Refresh, reading: Reading, now: runs.Cl
     runs.forget_pages(source.name)
 
 
+def _judge(source: Source, run: Refresh, reading: Reading) -> Judgement:
+    last_good = (
+        Refresh.objects.good().filter(source=source.name).values_list("quote_count", flat=True).first()
+    )
+    rates = {currency: rate.per_usd for currency, rate in ExchangeRate.latest(run.started_at.date()).items()}
+    return judge(
+        source, reading, in_force(source), last_good, rates, term_prices.known_amounts(reading.terms)
+    )
+
+
 def take_kept_back(held: KeptBack, user: User, at: datetime) -> None:
     """Let a price that moved too far be the current one, because a person says that it is right."""
     with transaction.atomic():
-        held = KeptBack.objects.select_for_update().get(pk=held.pk)
-        if held.decided_at is not None:
+        CatalogVersion.hold()  # so does a run that arrives and forgets what was kept back
+        still = KeptBack.objects.open().filter(pk=held.pk).first()
+        if still is None:
             raise SourceFailure("price_decided")
+        held = still
         record([_observation_of(held)], at, held.refresh)
         held.user, held.decided_at = user, at
         held.save(update_fields=["user", "decided_at"])

@@ -31,6 +31,16 @@ class CatalogVersion(models.Model):
         return cls.objects.filter(pk=cls.ONLY).values_list("number", flat=True).first() or 0
 
     @classmethod
+    def hold(cls) -> int:
+        """Its number, held until the transaction ends: who writes offers and prices holds it first.
+
+        So there is one writer of prices at a time. What it knows of the catalog is still so when it writes, and two
+        writers cannot wait for each other's rows.
+        """
+        cls.objects.get_or_create(pk=cls.ONLY)
+        return cls.objects.select_for_update().get(pk=cls.ONLY).number
+
+    @classmethod
     def bump(cls, at: datetime) -> None:
         """Say that the catalog changed; call it inside the transaction that changes it."""
         cls.objects.get_or_create(pk=cls.ONLY)
