@@ -7,8 +7,10 @@ ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_
 RUN useradd --system --uid 10001 --home-dir /app mitsumori && mkdir /data && chown mitsumori /data
 WORKDIR /app
 
-COPY requirements.txt .
-RUN pip install --require-hashes --requirement requirements.txt
+# requirements-nebius.txt: the same and the library that prices of Nebius need.
+ARG REQUIREMENTS=requirements.txt
+COPY ${REQUIREMENTS} .
+RUN pip install --require-hashes --requirement ${REQUIREMENTS}
 COPY . .
 RUN python -m compileall -q accounts catalog mitsumori planner reports
 

@@ -48,6 +48,8 @@ RUN_REASONS: dict[str, Text] = {
     "region_unknown": _("a region was asked for that cannot be one"),
     "provider_unknown": _("a provider was asked for that the source does not have"),
     "not_set_up": _("its key is not set"),
+    "key_unreadable": _("the file with its key could not be read"),
+    "package_missing": _("the library that it needs is not installed"),
 }
 
 REFUSED: dict[str, Text] = {

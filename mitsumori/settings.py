@@ -466,6 +466,7 @@ SOURCE_CREDENTIALS = {
         "gpuhunt": {"providers": "GPUHUNT_PROVIDERS"},
         "hyperstack": {"api_key": "HYPERSTACK_API_KEY"},
         "lambda": {"api_key": "LAMBDA_API_KEY"},
+        "nebius": {"credentials_file": "NEBIUS_CREDENTIALS_FILE"},
         "verda": {"client_id": "VERDA_CLIENT_ID", "client_secret": "VERDA_CLIENT_SECRET"},
     }.items()
 }

@@ -20,6 +20,7 @@ from catalog.sources import (
     gpuhunt,
     hyperstack,
     lambda_cloud,
+    nebius,
     oci,
     runpod,
     vast,
@@ -90,6 +91,7 @@ SOURCES: dict[str, Source] = {
         _of("digitalocean", digitalocean, needs=("token",), own_names=True),
         _of("verda", verda, needs=("client_id", "client_secret"), own_names=True),
         _of("hyperstack", hyperstack, needs=("api_key",), own_names=True),
+        _of("nebius", nebius, needs=("credentials_file",), own_names=True),
         # Zones come and go from one hour to the next.
         _of(
             "aws_spot",
