@@ -29,11 +29,11 @@ class Fact:
 
 
 def number(value: float | None, digits: int = 4) -> str | None:
-    """At most so many digits, without a tail of zeros: 3350, 1.638, 0.5."""
+    """At most so many digits, without a tail of zeros: 3,350, 1.638, 0.5."""
     if value is None:
         return None
-    text = f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}"
-    return f"{float(text):g}" if "e" in text else text
+    text = f"{value:,.{digits}g}" if abs(value) < 10**digits else f"{value:,.0f}"
+    return f"{float(text):,g}" if "e" in text else text
 
 
 def scaled(value: float | None, unit: float, digits: int = 4) -> str | None:

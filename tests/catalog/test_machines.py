@@ -145,7 +145,7 @@ def test_offers_are_filtered_by_local_disk_and_network_storage(
 def test_the_page_of_an_offer_shows_how_fast_storage_is(whole_catalog: SeedReport, client: Client) -> None:
     offer = Offer.objects.get(provider="aws", sku="g5.2xlarge", region="us-east-1", tier="on_demand")
     page = client.get(f"/catalog/offers/{offer.pk}/").content.decode()
-    for words in ("106.25", "437.5", "NVMe SSD", "15000", "How fast its storage is", "gp3", "80000"):
+    for words in ("106.25", "437.5", "NVMe SSD", "15,000", "How fast its storage is", "gp3", "80,000"):
         assert words in page, words
     elsewhere = Offer.objects.filter(provider="lambda").first()
     assert elsewhere is not None
