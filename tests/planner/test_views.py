@@ -464,8 +464,7 @@ def test_a_link_with_several_names_ticks_their_boxes(client: Client, given: str)
 def test_a_reserved_price_to_start_from_is_told_as_one_and_why_nothing_is_called_the_cheapest(
     client: Client,
 ) -> None:
-    fields = {"tier": "reserved", "tier_detail": "from"}
-    offer = make_offer("H100-SXM5", "1.80", sku="kept", at=AT, **fields)
+    offer = make_offer("H100-SXM5", "1.80", sku="kept", at=AT, tier="reserved", tier_detail="from")
     set_price(offer, "1.70", at=AT, observed_on=date(2026, 11, 1), floor=True)
     page = unescape(client.get(f"{WORKBENCH}?tiers=reserved").content.decode())
     assert '<span class="tight">from this price on</span>' in page
