@@ -259,7 +259,8 @@ def _cheapest(comparison: Comparison, best: Candidate | None) -> str:
     if once is not None and once == found.total:  # The month is that of a single run.
         return (
             _(
-                "Lowest complete list price of the last 180 days: %(layout)s on %(name)s, %(provider)s, %(once)s a time."
+                "Lowest complete list price of the last 180 days: %(layout)s on %(name)s, %(provider)s, "
+                "%(once)s a time."
             )
             % words
         )
