@@ -6,6 +6,7 @@ import importlib.util
 import re
 import shlex
 from pathlib import Path
+from string import Template
 from typing import Any
 
 import pytest
@@ -20,9 +21,16 @@ SERVICES: dict[str, Any] = COMPOSE["services"]
 OURS = ("prepare", "web", "worker", "beat")
 
 
+def asked_by_sources() -> set[str]:
+    """Every variable that a price source is given beside its address."""
+    text = (HERE / "mitsumori" / "settings.py").read_text(encoding="utf-8")
+    block = text.partition("SOURCE_CREDENTIALS = {")[2].partition("}.items()")[0]
+    return set(re.findall(r'"([A-Z][A-Z_]+)"', block))
+
+
 def read_names() -> set[str]:
     """Every variable that the settings or gunicorn read."""
-    names = {"FORWARDED_ALLOW_IPS"}
+    names = {"FORWARDED_ALLOW_IPS", *asked_by_sources()}
     for name, field in Environment.model_fields.items():
         names.add(f"MITSUMORI_{name.upper()}")
         names |= {str(choice) for choice in getattr(field.validation_alias, "choices", [])}
@@ -58,6 +66,11 @@ def test_every_variable_that_is_set_is_read(name: str) -> None:
     assert set(SERVICES[name]["environment"]) <= read_names()
 
 
+def test_what_price_sources_ask_for_reaches_the_containers() -> None:
+    assert "GCP_API_KEY" in asked_by_sources()
+    assert asked_by_sources() <= set(SERVICES["worker"]["environment"])
+
+
 def test_secrets_are_asked_for_and_never_written_down() -> None:
     text = (HERE / "docker-compose.yml").read_text(encoding="utf-8")
     for name in ("SECRET_KEY", "ALLOWED_HOSTS", "POSTGRES_PASSWORD"):
@@ -73,9 +86,10 @@ def test_nobody_but_this_host_reaches_the_web_server_and_nobody_the_data() -> No
 
 def test_the_image_copies_files_that_exist_and_runs_without_root() -> None:
     lines = (HERE / "Dockerfile").read_text(encoding="utf-8").splitlines()
+    given = dict(line.removeprefix("ARG ").split("=", 1) for line in lines if line.startswith("ARG "))
     for line in lines:
         if line.startswith("COPY"):
-            assert (HERE / line.split()[1]).exists(), line
+            assert (HERE / Template(line.split()[1]).substitute(given)).exists(), line
         if line.startswith("RUN python -m compileall"):
             assert all((HERE / folder).is_dir() for folder in line.split()[5:]), line
     assert "USER mitsumori" in lines
