@@ -46,6 +46,7 @@ def forms(world: World) -> list[dict[str, Any]]:
                 "provider_name": "Provider 見積", "sku": "machine-8", "accelerator_as_written": "H100 SXM 80 GB",
                 "gpu_count": "8", "vcpu": "96", "ram_gib": "960", "amount": "24.50", "currency": "USD",
                 "received_on": "2026-11-02", "region": "Tokyo", "note": "A note.",
+                "tier": "reserved", "upfront": "1000", "term_months": "12",
             },
             "ok_re": "/catalog/quotes/", "stored_views": ["/catalog/quotes/"], "stored_sample": 60,
             "breaker": {"provider_name": ""},
