@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext
+from django.utils.translation import ngettext_lazy, pgettext
 
 from planner.sizing.quantities import Assumption
 from planner.training_words import TRAINING_ASSUMPTIONS
@@ -76,7 +76,7 @@ ASSUMPTIONS: dict[str, str | Promise] = {
 }
 UNITS: dict[str, str | Promise] = {
     "machine-hour": _("machine-hour"),
-    "machine-month": _("machine-month"),
+    "machine-month": ngettext_lazy("machine-month", "machine-months", 1),
     "GB-month": _("GB-month"),
     "token": _("token"),
     "request": _("request"),

@@ -56,9 +56,8 @@ class Weighed:
     hidden_by: dict[str, Flags]
     """Rows that each filter alone would hide, by the change that lifts it."""
     machines: Integers
-    machines_minor: Integers
-    """Machine time and rework alone, in smallest units of the currency."""
     total_minor: Integers
+    """The whole month, in smallest units of the currency."""
     complete: Flags
     class_: Integers
     host_short: Flags
@@ -156,7 +155,6 @@ def weigh(setting: Setting[Any], placements: Placements) -> Weighed:
         rules_broken=rules_broken,
         hidden_by=hidden_by,
         machines=machines,
-        machines_minor=machines_minor,
         total_minor=total,
         complete=complete,
         class_=class_,
@@ -311,8 +309,8 @@ def _sort_values(setting: Setting[Any], weighed: Weighed, rows: Integers, sort: 
         values = _of(_per_machine(placements, setting.orders[name]), market.machine_index)[rows]
         descending = descending != (name in setting.descending)
     elif name in ("total", "job_cost"):
-        amounts = weighed.total_minor if name == "total" else weighed.machines_minor
-        values = amounts[rows].astype(np.float64)
+        # Every offer's month has the same number of jobs.
+        values = weighed.total_minor[rows].astype(np.float64)
     elif name in ("per_million", "per_unit"):
         served = _of(_per_machine(placements, setting.units_per_month), market.machine_index)[rows]
         values = weighed.total_minor[rows] / np.maximum(served, 1e-30)

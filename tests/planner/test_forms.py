@@ -117,14 +117,14 @@ def test_a_small_peak_alone_lowers_the_average_with_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "limit"), [("in_", "1"), ("headroom", "90"), ("tpot", "3,600,000"), ("hours", "24")]
+    ("name", "limit"),
+    [("in_", "1 is accepted"), ("headroom", "90 %"), ("tpot", "3,600,000 ms"), ("hours", "24 h")],
 )
 def test_a_limit_is_told_in_the_unit_of_the_field(name: str, limit: str) -> None:
     beyond = {"in_": "0", "headroom": "99", "tpot": "99999999", "hours": "25"}[name]
     form = form_of(f"{key(name)}={beyond}")
     assert not form.is_valid()
-    unit = form.fields[name].unit  # type: ignore[attr-defined]
-    assert f"{limit} {unit}" in str(form.errors[name][0])
+    assert limit in str(form.errors[name][0])
 
 
 def test_every_refused_field_says_so_at_once() -> None:
