@@ -253,7 +253,10 @@
     if (isHeld === strip.classList.contains("is-brief")) { return; }
     const whole = strip.offsetHeight;
     strip.classList.toggle("is-brief", isHeld);
-    strip.style.marginBottom = isHeld ? whole - strip.offsetHeight + "px" : "";
+    // On the part that is never exchanged: a style on the strip itself would be copied to the next one, which the
+    // page's policy refuses.
+    const answer = document.getElementById("answer");
+    if (answer) { answer.style.setProperty("--strip-saved", isHeld ? whole - strip.offsetHeight + "px" : "0px"); }
   }
   document.addEventListener("scroll", shorten, { passive: true });
   document.addEventListener("focusin", shorten);
