@@ -135,8 +135,11 @@ def rounded(amount: Decimal, currency: str) -> Decimal:
 
 def months_begun(monthly: Bill, run: Run) -> int | None:
     """Months begun until the runs of one month are done; None for prices by the hour."""
-    if not any(line.unit == "machine-month" for line in monthly.lines):
-        return None
+    return months_of(run) if any(line.unit == "machine-month" for line in monthly.lines) else None
+
+
+def months_of(run: Run) -> int:
+    """Months that the runs of one month keep a machine, each begun one whole."""
     months = run.hours_per_start * run.starts / WHOLE_MONTH_HOURS
     return max(1, int(months.to_integral_value(ROUND_CEILING)))
 

@@ -405,7 +405,7 @@ class Cheapest(Frozen):
     total: Money
     currency: str
     job_cost: Money | None = None
-    """Machine time of one job, of kinds that run jobs."""
+    """Cost of one job, of kinds that run jobs: the month's whole bill by its jobs."""
     unit_costs: dict[str, Money | None] = {}
     """Cost of one unit of use, as of a candidate."""
 

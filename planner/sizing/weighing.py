@@ -301,6 +301,22 @@ def _objective(setting: Setting[Any], weighed: Weighed, rows: Integers) -> Float
     return _of(ranking.significant(values), weighed.market.machine_index)[rows]
 
 
+def _of_one_run(setting: Setting[Any], weighed: Weighed) -> Floats:
+    """As ``bill.of_one_run`` before its rounding, for every offer; in smallest units of the currency."""
+    market = weighed.market
+    months, runs = (
+        _of(_per_machine(weighed.placements, value), market.machine_index)
+        for value in (
+            lambda placed: bill.months_of(setting.run(placed)),
+            lambda placed: float(setting.run(placed).starts),
+        )
+    )
+    by_month = market.per_month
+    if market.upfront_micro is not None:
+        by_month = by_month | (market.upfront_micro > 0)
+    return np.where(by_month, months, 1.0) * weighed.total_minor / runs
+
+
 def _sort_values(setting: Setting[Any], weighed: Weighed, rows: Integers, sort: str) -> Floats:
     """Values of a column the reader sorts by, ascending; with a leading minus, descending."""
     descending, name = sort.startswith("-"), sort.removeprefix("-")
@@ -308,9 +324,10 @@ def _sort_values(setting: Setting[Any], weighed: Weighed, rows: Integers, sort: 
     if name in setting.orders:
         values = _of(_per_machine(placements, setting.orders[name]), market.machine_index)[rows]
         descending = descending != (name in setting.descending)
-    elif name in ("total", "job_cost"):
-        # Every offer's month has the same number of jobs.
+    elif name == "total":
         values = weighed.total_minor[rows].astype(np.float64)
+    elif name == "job_cost":
+        values = _of_one_run(setting, weighed)[rows]
     elif name in ("per_million", "per_unit"):
         served = _of(_per_machine(placements, setting.units_per_month), market.machine_index)[rows]
         values = weighed.total_minor[rows] / np.maximum(served, 1e-30)

@@ -87,6 +87,23 @@ def test_sorting_by_a_column_orders_its_figures_within_each_class(sort: str) -> 
             assert known == sorted(known, reverse=bool(direction))
 
 
+def test_jobs_that_keep_a_machine_for_months_are_sorted_by_what_they_cost() -> None:
+    rows = (
+        Row("L4", price="300", unit="month"), Row("L40S", price="1.10"), Row("H100-SXM5", price="2.49"),
+        Row("L40S", price="0.40", tier="reserved", term_months=12, upfront="2000", provider="another"),
+    )  # fmt: skip
+    workload = BatchWorkload(
+        request_count=40_000_000, filters=Filters(tiers=("on_demand", "reserved")), deadline_hours="none"
+    )
+    made = setting(workload, rows)
+    found = compare(made, made.place(), engine_version="test", sort="job_cost").candidates
+    costs = [candidate.batch.cost for candidate in found if candidate.batch]
+    assert len(costs) == len(found) > 2
+    assert costs == sorted(costs)
+    totals = [candidate.monthly.total for candidate in found]
+    assert totals != sorted(totals), "the month alone would order them otherwise"
+
+
 @pytest.mark.parametrize("sort", ["finish", "job_cost"])
 def test_jobs_can_be_sorted_by_time_and_cost(sort: str) -> None:
     column = next(column for column in COLUMNS if column.sort == sort)
