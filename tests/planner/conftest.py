@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import pytest
 from django.db import transaction
+from django.utils import timezone
 
 from catalog.seed_loading import load_seeds
-from planner import market
+from planner import market, services
 from planner.sizing.offers import Market
 from tests.factories import AT
+from tests.planner.factories import make_offer, make_small_catalog
 
 
 @pytest.fixture(scope="session")
@@ -21,3 +25,19 @@ def shipped_market(django_db_setup: None, django_db_blocker: Any) -> Market:
         found = market.build("shipped", AT, past=False)
         transaction.set_rollback(True)
     return found
+
+
+@pytest.fixture
+def mixed_catalog(db: None) -> Iterator[None]:
+    """The small catalog, a card with more memory, and a machine of eight; nothing of it is kept after the test."""
+    services.forget()
+    make_small_catalog()
+    make_offer("H200-SXM", "3.80")
+    make_offer("H100-SXM5", "20", count=8)
+    yield
+    services.forget()
+
+
+@pytest.fixture
+def now() -> datetime:
+    return timezone.now()

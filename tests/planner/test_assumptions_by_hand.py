@@ -3,37 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import datetime
 from html import unescape
 
 import pytest
 from django.http import QueryDict
 from django.test import Client
-from django.utils import timezone
 
 from planner import kinds, services
 from planner.asked import asked
 from planner.forms import WorkbenchForm
 from planner.sizing.results import Candidate, MemoryParts
-from tests.planner.factories import make_offer, make_small_catalog
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def catalog(db: None) -> Iterator[None]:
-    services.forget()
-    make_small_catalog()
-    make_offer("H200-SXM", "3.80")
-    make_offer("H100-SXM5", "20", count=8)
-    yield
-    services.forget()
-
-
-@pytest.fixture
-def now() -> datetime:
-    return timezone.now()
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("mixed_catalog")]
 
 
 def first(query: str, now: datetime) -> Candidate:

@@ -3,22 +3,19 @@ again from what is printed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 
 import pytest
 from django.http import QueryDict
 from django.test import Client
-from django.utils import timezone
 
 from planner import services
 from planner.candidate_views import CandidateView, candidate_view
 from planner.forms import WorkbenchForm
 from planner.sizing.results import Candidate
-from tests.planner.factories import make_offer, make_small_catalog
 from tests.planner.printed import unexplained, worked_again
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("mixed_catalog")]
 SEVENTY = "model=meta-llama/Llama-3.3-70B-Instruct"
 QUESTIONS = (
     "kind=llm_serving",
@@ -47,21 +44,6 @@ QUESTIONS = (
     "kind=lora&assume=fragmentation_fraction:0.3,system_bytes:2000000000",
     "assume=engine_bytes:3000000000,weight_read_fraction:0.5,weights_kept:3",
 )
-
-
-@pytest.fixture(autouse=True)
-def catalog(db: None) -> Iterator[None]:
-    services.forget()
-    make_small_catalog()
-    make_offer("H200-SXM", "3.80")
-    make_offer("H100-SXM5", "20", count=8)
-    yield
-    services.forget()
-
-
-@pytest.fixture
-def now() -> datetime:
-    return timezone.now()
 
 
 def shown(query: str, now: datetime) -> list[CandidateView]:

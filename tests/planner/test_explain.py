@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import datetime
 
 import pytest
 from django.http import QueryDict
 from django.test import Client
-from django.utils import timezone
 
 from planner import services
 from planner.forms import WorkbenchForm
 from planner.sizing.results import Candidate
 from planner.sizing.workload import ServingWorkload
-from tests.planner.factories import make_offer, make_small_catalog
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def catalog(db: None) -> Iterator[None]:
-    services.forget()
-    make_small_catalog()
-    make_offer("H200-SXM", "3.80")
-    make_offer("H100-SXM5", "20", count=8)
-    yield
-    services.forget()
-
-
-@pytest.fixture
-def now() -> datetime:
-    return timezone.now()
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("mixed_catalog")]
 
 
 def test_the_figures_of_the_answer_open_their_derivations(client: Client) -> None:

@@ -12,7 +12,6 @@ from itertools import pairwise
 
 import pytest
 from django.test import Client
-from django.utils import timezone
 
 from planner import services
 from planner.explore import drawn, llm, sensitivity, utilisation
@@ -34,11 +33,6 @@ def catalog(db: None) -> Iterator[None]:
     make_offer("H200-SXM", "3.80")
     yield
     services.forget()
-
-
-@pytest.fixture
-def now() -> datetime:
-    return timezone.now()
 
 
 def alone(workload: ServingWorkload | BatchWorkload, at: datetime) -> tuple[Alone, Candidate]:

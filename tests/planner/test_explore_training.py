@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 from html import unescape
 
 import pytest
 from django.http import QueryDict
 from django.test import Client
-from django.utils import timezone
 
 from planner import kinds, services
 from planner.explore import sensitivity, training
@@ -20,30 +18,14 @@ from planner.forms import WorkbenchForm
 from planner.kinds.frame import Kind
 from planner.sizing.quantities import GIB
 from planner.sizing.results import Candidate
-from tests.planner.factories import make_offer, make_small_catalog
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("mixed_catalog")]
 QUERIES = (
     "kind=lora",
     "kind=qlora&padded=1",
     "kind=full_finetune&model=Qwen/Qwen2.5-7B-Instruct",
     "kind=pretraining&parameters=7&tokens=20",
 )
-
-
-@pytest.fixture(autouse=True)
-def catalog(db: None) -> Iterator[None]:
-    services.forget()
-    make_small_catalog()
-    make_offer("H200-SXM", "3.80")
-    make_offer("H100-SXM5", "20", count=8)
-    yield
-    services.forget()
-
-
-@pytest.fixture
-def now() -> datetime:
-    return timezone.now()
 
 
 def alone(query: str, now: datetime) -> tuple[Alone, Candidate]:

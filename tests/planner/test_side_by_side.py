@@ -12,7 +12,6 @@ from decimal import Decimal
 import pytest
 from django.http import QueryDict
 from django.test import Client
-from django.utils import timezone
 
 from planner import kinds, services, side_by_side
 from planner.candidate_views import CandidateView, candidate_view
@@ -34,11 +33,6 @@ def catalog(db: None) -> Iterator[None]:
     make_offer("H200-SXM", "3.80")
     yield
     services.forget()
-
-
-@pytest.fixture
-def now() -> datetime:
-    return timezone.now()
 
 
 def candidates(now: datetime) -> tuple[Candidate, ...]:

@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 
 import pytest
 from django.http import QueryDict
-from django.utils import timezone
 
 from planner import services, wording
 from planner.forms import WorkbenchForm
 from planner.sizing.results import Candidate, Comparison
-from tests.planner.factories import make_offer, make_small_catalog
+from tests.planner.factories import make_offer
 
 pytestmark = pytest.mark.django_db
 SEVEN = "model=Qwen/Qwen2.5-7B-Instruct"
 
 
 @pytest.fixture(autouse=True)
-def catalog(db: None) -> Iterator[None]:
-    services.forget()
-    make_small_catalog()
-    make_offer("H200-SXM", "3.80")
-    make_offer("H100-SXM5", "20", count=8)
+def catalog(mixed_catalog: None) -> None:
     make_offer("L40S", "9", count=8)
     make_offer("A100-SXM4-80GB", "2")
-    yield
-    services.forget()
-
-
-@pytest.fixture
-def now() -> datetime:
-    return timezone.now()
 
 
 def compared(query: str, now: datetime) -> Comparison:
