@@ -6,9 +6,6 @@ import json
 import multiprocessing
 import os
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +24,7 @@ from django.test import Client, RequestFactory
 from django.urls import NoReverseMatch, reverse
 
 from planner import benchmark_lists, benchmark_refresh, benchmark_weight, calibration, market, speed_constants
+from planner.benchmark_apart import new_database
 from planner.evaluation.rows import read
 from planner.evaluation.throughput_answers import predictions
 
@@ -217,13 +215,8 @@ def _catalog_lists(client: Client, runs: int) -> Iterator[Figure]:
 
 def _whole_catalog() -> Figure:
     """Loads the whole catalog, machines without GPUs too, into a new database of its own."""
-    with tempfile.TemporaryDirectory() as folder:
-        environment = os.environ | {"MITSUMORI_DATA_DIR": folder}
-        environment.pop("DATABASE_URL", None)
-        program = [sys.executable, str(settings.BASE_DIR / "manage.py")]
-        run = partial(subprocess.run, env=environment, stdout=subprocess.DEVNULL, check=True)
-        run([*program, "migrate", "--verbosity", "0"])  # nosec B603
-        taken = Taken().run(lambda: run([*program, "load_seeds"]))
+    with new_database() as command:
+        taken = Taken().run(lambda: command("load_seeds"))
     return Figure("loading the whole catalog into SQLite", 30, taken.clock[0] / 1000, "once", 1, "s")
 
 

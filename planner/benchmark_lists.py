@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable
-from functools import partial
 
-from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Max
 from django.urls import reverse
@@ -20,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from catalog import kept_lists
 from catalog.models import CatalogVersion, Offer, Price
+from planner.benchmark_apart import new_database
 
 OFFERS = 250_000
 LISTS = (
@@ -46,14 +41,9 @@ class Listed(BaseModel):
 
 
 def measured(runs: int) -> list[Listed]:
-    with tempfile.TemporaryDirectory() as folder:
-        environment = os.environ | {"MITSUMORI_DATA_DIR": folder}
-        environment.pop("DATABASE_URL", None)
-        program = [sys.executable, str(settings.BASE_DIR / "manage.py")]
-        run = partial(subprocess.run, env=environment, stdout=subprocess.PIPE, check=True)
-        run([*program, "migrate", "--verbosity", "0"])  # nosec B603
-        run([*program, "load_seeds"])  # nosec B603
-        told = run([*program, "bench", "--lists-alone", "--runs", str(runs)]).stdout  # nosec B603
+    with new_database() as command:
+        command("load_seeds")
+        told = command("bench", "--lists-alone", "--runs", str(runs))
     return TypeAdapter(list[Listed]).validate_json(told.splitlines()[-1])
 
 

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 import resource
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,6 +19,7 @@ from pydantic import BaseModel, ConfigDict
 
 from catalog import services
 from catalog.models import RefreshStatus
+from planner.benchmark_apart import new_database
 
 ROWS_FILE = "azure_ondemand.csv"
 ROWS_PER_PAGE = 1000
@@ -51,14 +47,9 @@ def rows_file() -> Path | None:
 
 def measured() -> Refreshed:
     """A refresh over the shipped catalog in a new database and a new process."""
-    with tempfile.TemporaryDirectory() as folder:
-        environment = os.environ | {"MITSUMORI_DATA_DIR": folder}
-        environment.pop("DATABASE_URL", None)
-        program = [sys.executable, str(settings.BASE_DIR / "manage.py")]
-        run = partial(subprocess.run, env=environment, stdout=subprocess.PIPE, check=True)
-        run([*program, "migrate", "--verbosity", "0"])  # nosec B603
-        run([*program, "load_seeds"])  # nosec B603
-        told = run([*program, "bench", "--refresh-alone"]).stdout  # nosec B603
+    with new_database() as command:
+        command("load_seeds")
+        told = command("bench", "--refresh-alone")
     return Refreshed.model_validate_json(told.splitlines()[-1])
 
 

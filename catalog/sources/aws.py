@@ -21,8 +21,8 @@ from typing import Any
 import httpx2
 
 from catalog.commitments import price_per_hour
-from catalog.sources import answers, aws_terms
-from catalog.sources.fetching import Deadline, Limits, read_lines
+from catalog.sources import answers, aws_lists, aws_terms
+from catalog.sources.fetching import Deadline, Limits
 from catalog.sources.quotes import EgressQuote, Page, Quote, Refused, SourceFailure, StorageQuote
 from catalog.sources.sizes import REASONS, kinds
 
@@ -30,11 +30,8 @@ PROVIDER = "aws"
 TITLE = "AWS price list"
 DEFAULT_BASE_URL = "https://pricing.us-east-1.amazonaws.com"
 FOLDER = "/offers/v1.0/aws/AmazonEC2/current"
-REGIONS = ("us-east-1",)
-"""Read unless ``AWS_PRICE_REGIONS`` names others; each is a file of its own."""
 SEEDS = Path(__file__).parents[1] / "seeds"
 
-HEADER_LINES_MAXIMUM = 20
 PAGE_BYTES = 2_000_000
 MARKS = (b'"OnDemand"', b'"Linux"', b'"Shared"')
 """A line without these is of another kind; most are, and are not kept."""
@@ -54,30 +51,17 @@ def fetch(
 ) -> Iterator[Page]:
     run = Deadline(limits.run_s)
     number = 0
-    asked = [name.strip() for name in credentials.get("regions", "").split(",") if name.strip()]
-    for region in asked or REGIONS:
-        if not region.replace("-", "").isalnum():
-            raise SourceFailure("region_unknown", region[:40])
+    for region in aws_lists.regions(credentials):
         url = f"{base_url.rstrip('/')}{FOLDER}/{region}/index.csv"
-        header, line, kept = b"", b"", bytearray()
-        for count, line in enumerate(read_lines(client, url, limits, run)):
-            if not header:
-                if b'"TermType"' in line or line.startswith(b"SKU,"):
-                    header = line
-                elif count > HEADER_LINES_MAXIMUM:
-                    raise SourceFailure("schema_changed", "no header")
-                continue
+        lines, kept = aws_lists.lines(client, url, limits, run, region), bytearray()
+        header = next(lines)
+        for line in lines:
             if all(mark in line for mark in MARKS) or any(mark in line for mark in aws_terms.MARKS):
                 kept += line + b"\n"
             if len(kept) > PAGE_BYTES:
                 number += 1
                 yield Page(number=number, url=url, body=header + b"\n" + bytes(kept))
                 kept.clear()
-        if not header:
-            raise SourceFailure("unreadable", "no header")
-        if not line.rstrip(b"\r").endswith(b'"'):
-            # Every cell is quoted: a line that ends otherwise was cut.
-            raise SourceFailure("cut_off", region)
         number += 1
         yield Page(number=number, url=url, body=header + b"\n" + bytes(kept))
 

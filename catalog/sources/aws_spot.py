@@ -12,14 +12,13 @@ from xml.parsers import expat
 
 import httpx2
 
-from catalog.sources import answers, aws
+from catalog.sources import answers, aws, aws_lists
 from catalog.sources.fetching import Deadline, Limits, Question, read
 from catalog.sources.quotes import Page, Quote, Refused, SourceFailure
 
 PROVIDER = "aws"
 TITLE = "AWS spot prices"
 DEFAULT_BASE_URL = "https://ec2.{region}.amazonaws.com"
-REGIONS = ("us-east-1",)
 VERSION = "2016-11-15"
 CURRENCY = "USD"
 ROWS_OF_A_PAGE = 1000
@@ -30,10 +29,7 @@ def fetch(
 ) -> Iterator[Page]:
     run = Deadline(limits.run_s)
     number = 0
-    asked = [name.strip() for name in credentials.get("regions", "").split(",") if name.strip()]
-    for region in asked or REGIONS:
-        if not region.replace("-", "").isalnum():
-            raise SourceFailure("region_unknown", region[:40])
+    for region in aws_lists.regions(credentials):
         base = base_url.replace("{region}", region).rstrip("/") + "/"
         seen: set[str] = set()
         token = ""

@@ -13,8 +13,8 @@ from decimal import Decimal
 
 import httpx2
 
-from catalog.sources import answers
-from catalog.sources.fetching import Deadline, Limits, read_lines
+from catalog.sources import answers, aws_lists
+from catalog.sources.fetching import Deadline, Limits
 from catalog.sources.quotes import EgressQuote, Page, Refused, SourceFailure, StorageQuote
 
 PROVIDER = "aws"
@@ -29,7 +29,6 @@ TRANSFER = re.compile(r"(?:[A-Z0-9]+-)?DataTransfer-Out-Bytes")
 NEEDED = ("TermType", "Unit", "PricePerUnit", "Currency", "StartingRange", "EndingRange", "usageType")
 GIB = 2**30
 PAGE_BYTES = 2_000_000
-HEADER_LINES_MAXIMUM = 20
 
 Cell = Callable[[str], str]
 
@@ -38,27 +37,15 @@ def fetch(
     client: httpx2.Client, base_url: str, credentials: Mapping[str, str], limits: Limits
 ) -> Iterator[Page]:
     run = Deadline(limits.run_s)
-    asked = [name.strip() for name in credentials.get("regions", "").split(",") if name.strip()]
-    for number, region in enumerate(asked or ("us-east-1",), 1):
-        if not region.replace("-", "").isalnum():
-            raise SourceFailure("region_unknown", region[:40])
+    for number, region in enumerate(aws_lists.regions(credentials), 1):
         url = f"{base_url.rstrip('/')}{FOLDER}/{region}/index.csv"
-        header, kept = b"", bytearray()
-        line = b""
-        for count, line in enumerate(read_lines(client, url, limits, run)):
-            if not header:
-                if b'"TermType"' in line or line.startswith(b"SKU,"):
-                    header = line
-                elif count > HEADER_LINES_MAXIMUM:
-                    raise SourceFailure("schema_changed", "no header")
-            elif MARKS[1] in line:
+        lines, kept = aws_lists.lines(client, url, limits, run, region), bytearray()
+        header = next(lines)
+        for line in lines:
+            if MARKS[1] in line:
                 kept += line + b"\n"
             if len(kept) > PAGE_BYTES:
                 raise SourceFailure("too_large", "transfer")
-        if not header:
-            raise SourceFailure("unreadable", "no header")
-        if not line.rstrip(b"\r").endswith(b'"'):
-            raise SourceFailure("cut_off", region)
         yield Page(number=number, url=f"{url}#{region}", body=header + b"\n" + bytes(kept))
 
 
