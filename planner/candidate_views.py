@@ -198,7 +198,10 @@ class CandidateView:
 
     @property
     def tier(self) -> str:
-        return wording.word("tier", self.it.offer.tier)
+        """The tier in words, with the terms within it where its source names some."""
+        offer = self.it.offer
+        terms = wording.word("terms", offer.tier_detail) if offer.tier_detail else ""
+        return " · ".join(filter(None, (wording.word("tier", offer.tier), terms)))
 
     @property
     def link(self) -> str:

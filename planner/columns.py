@@ -233,6 +233,7 @@ PRICE: tuple[Column, ...] = (
     Column("price_currency", _("Currency of the unit price"), "text", lambda c: c.offer.price_currency),
     Column("price_unit", _("Unit of the price"), "code", lambda c: c.offer.price_unit),
     Column("upfront", _("Paid upfront for a machine and term"), "number", lambda c: c.offer.upfront),
+    Column("terms", _("Terms within the tier"), "code", lambda c: c.offer.tier_detail),
     Column("term_months", _("Months of the term"), "number", lambda c: c.offer.term_months),
     Column("stock", _("Stock as last seen"), "code", lambda c: c.offer.stock),
     Column("stock_on", _("Stock seen on"), "date", lambda c: c.offer.stock_on),

@@ -20,7 +20,7 @@ import numpy as np
 from catalog.models import STALE_DAYS, PrivateOffer
 from catalog.price_files import known_providers
 from planner import market
-from planner.market import Row
+from planner.market_rows import Row
 from planner.sizing.offers import Integers, Market
 from planner.sizing.results import OfferFacts, QuoteFacts
 
@@ -98,6 +98,7 @@ def _row(offer: PrivateOffer, slugs: dict[str, str]) -> Row:
         vcpu=offer.vcpu,
         ram_gib=offer.ram_gib,
         confirmed_on=offer.received_on,
+        tier_detail=offer.tier_detail,
         amount=offer.amount_over_term,
         currency=offer.currency,
         unit=offer.unit,

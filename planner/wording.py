@@ -14,6 +14,8 @@ from django.utils.functional import Promise
 from django.utils.translation import get_language, ngettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
+from catalog.wording import TIER_DETAILS
+
 Text = str | Promise
 
 VERDICTS: dict[str, Text] = {"fits": _("fits"), "tight": _("tight"), "does_not_fit": _("does not fit")}
@@ -243,6 +245,7 @@ _TABLES: dict[str, Mapping[str, Text]] = {
     "verdict": VERDICTS,
     "limit": LIMITS,
     "tier": TIERS,
+    "terms": TIER_DETAILS,
     "link": LINKS,
     "price_unit": PRICE_UNITS,
     "missing": MISSING,

@@ -2,9 +2,10 @@
 
 A file has hundreds of megabytes and is therefore read line by line. The list does not name a machine's card; what a
 size is, is known from the shipped sizes. Its twins are refused by name: other systems and licences, dedicated and
-reserved capacity, capacity blocks at zero, convertible reservations.
+reserved capacity, capacity blocks at zero.
 
-A reservation is up to two rows: a fee that is paid once, and a price by the hour. One alone is no price.
+A reservation is up to two rows: a fee that is paid once, and a price by the hour. One alone is no price. Convertible
+ones, which can be exchanged for another machine within their term and cost more, are terms of their own.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ YEARS = {"1yr": 1, "3yr": 3}
 OPTIONS = {
     "No Upfront": "no_upfront", "Partial Upfront": "partial_upfront", "All Upfront": "all_upfront",
 }  # fmt: skip
+CLASSES: dict[str, tuple[str, ...]] = {"standard": (), "convertible": ("convertible",)}
 
 
 def fetch(
@@ -106,7 +108,10 @@ def _quote(
     if begins is not None and begins > on:
         return Refused(reason="not_yet")
     if cell("TermType") == "Reserved":
-        detail = f"reserved_{YEARS[cell('LeaseContractLength')]}y_{OPTIONS[cell('PurchaseOption')]}"
+        detail = "_".join((
+            f"reserved_{YEARS[cell('LeaseContractLength')]}y", OPTIONS[cell("PurchaseOption")],
+            *CLASSES[cell("OfferingClass")],
+        ))  # fmt: skip
         part = reserved.setdefault(
             (sku, region, detail), _Reserved(sku, region, detail, currency, begins, cell)
         )
@@ -142,8 +147,7 @@ def _reservation_twins(cell: Any) -> tuple[tuple[str, bool], ...]:
     sku = cell("Instance Type")
     return (
         ("reservation_without_gpu", sku not in _gpu_sizes() and kinds(PROVIDER).get(sku) != "gpu"),
-        ("convertible", cell("OfferingClass") == "convertible"),
-        ("reservation", cell("OfferingClass") != "standard" or cell("LeaseContractLength") not in YEARS
+        ("reservation", cell("OfferingClass") not in CLASSES or cell("LeaseContractLength") not in YEARS
          or cell("PurchaseOption") not in OPTIONS),
     )  # fmt: skip
 

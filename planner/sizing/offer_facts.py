@@ -86,6 +86,8 @@ class OfferFacts(Frozen):
     """What is paid per ``price_unit`` beside ``upfront``."""
     term_months: int | None = None
     """How long a commitment binds; None where it is none, or its source does not say."""
+    tier_detail: str | None = None
+    """Code of the terms within the tier, such as a convertible reservation; a source's own word where it has none."""
     price_observed_on: date
     price_observed_precision: str
     price_age_days: int

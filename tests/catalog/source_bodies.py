@@ -64,7 +64,11 @@ def aws(made: Bodies) -> dict[str, bytes]:
         reserved("p5.48xlarge", 788_400, "3yr", "All Upfront", Unit="Quantity"),
         reserved("p5.48xlarge", 0, "3yr", "All Upfront"),
         reserved("p5.48xlarge", 50, "1yr", "No Upfront"),
-        reserved("p5.48xlarge", 48, "1yr", "No Upfront", OfferingClass="convertible"),
+        # The same machine and term in the other class is another offer, whose parts are its own.
+        reserved("p5.48xlarge", 52, "1yr", "No Upfront", OfferingClass="convertible"),
+        reserved("p5.48xlarge", 946_080, "3yr", "Partial Upfront", OfferingClass="convertible", Unit="Quantity"),
+        reserved("p5.48xlarge", 12, "3yr", "Partial Upfront", OfferingClass="convertible"),
+        reserved("p5.48xlarge", 20, "1yr", "No Upfront", OfferingClass="flexible"),
         reserved("g5.2xlarge", 0.4, "1yr", "Partial Upfront"),
         reserved("c7i.2xlarge", 0.2, "1yr", "No Upfront"),
         reserved("p5.48xlarge", 30, "1yr", "Partial Upfront"),

@@ -59,7 +59,8 @@ def parts(price: Price) -> list[float | None]:
     ("code", "months"),
     [
         ("savings_1y", 12), ("savings_3y", 36), ("reserved_1y_partial_upfront", 12), ("reserved_3y", 36),
-        ("commit_6m", 6), ("from", None), ("", None), ("secure", None), ("us-east-1a", None), ("m", None),
+        ("reserved_3y_partial_upfront_convertible", 36), ("commit_6m", 6), ("from", None),
+        ("", None), ("secure", None), ("us-east-1a", None), ("m", None),
     ],
 )  # fmt: skip
 def test_a_term_is_read_from_its_code(code: str, months: int | None) -> None:
@@ -83,6 +84,20 @@ def test_fee_hourly_part_and_term_of_a_reservation_are_kept(ask: Ask) -> None:
         "never read as 0 an hour"
     )
     assert Offer.objects.get(tier_detail="reserved_3y_all_upfront").accelerator_id == "H100-SXM5"
+
+
+def test_a_convertible_reservation_is_another_offer_with_parts_of_its_own(ask: Ask, client: Client) -> None:
+    """Fee and hour of the two classes never make one price, and the page says which can be exchanged."""
+    ask()
+    convertible = price_of("reserved_3y_partial_upfront_convertible")
+    assert parts(convertible) == [48, 946_080, 12, 36]
+    assert parts(price_of("reserved_1y_no_upfront_convertible")) == [52, 0, 52, 12]
+    assert parts(price_of("reserved_1y_no_upfront")) == [50, 0, 50, 12]
+    assert not Offer.objects.filter(tier_detail__contains="flexible").exists(), "a class that nobody knows"
+    page = client.get(f"/catalog/offers/{convertible.offer_id}/").content.decode()
+    assert "3 years, partly upfront, convertible (exchangeable)" in page
+    assert "1 year, nothing upfront</a>" in page
+    assert "1 year, nothing upfront, convertible (exchangeable)</a>" in page
 
 
 def test_a_fee_that_moved_is_a_new_price_even_where_the_hour_costs_the_same(ask: Ask) -> None:

@@ -69,6 +69,8 @@ EXPECTED: dict[str, set[Row]] = {
         row("p5.48xlarge", "us-east-1", "45", "reserved", "reserved_1y_partial_upfront"),
         row("p5.48xlarge", "us-east-1", "30", "reserved", "reserved_3y_all_upfront"),
         row("p5.48xlarge", "us-east-1", "50", "reserved", "reserved_1y_no_upfront"),
+        row("p5.48xlarge", "us-east-1", "52", "reserved", "reserved_1y_no_upfront_convertible"),
+        row("p5.48xlarge", "us-east-1", "48", "reserved", "reserved_3y_partial_upfront_convertible"),
     },
     "oci": {
         row("VM.GPU.A10.2", "", "4"), row("VM.GPU.A10.2", "", "2", "spot"), row("BM.GPU.A100-v2.8", "", "32"),
@@ -165,8 +167,8 @@ def test_machines_are_what_their_source_says(ask: Ask) -> None:
 def test_rows_that_are_not_taken_are_counted_by_reason(ask: Ask) -> None:
     refused = {name: ask(name, AnySource(name)).refused for name in EXPECTED}
     assert refused["aws"] == {
-        "capacity_block": 1, "convertible": 1, "incomplete_terms": 1, "licence_included": 1, "not_yet": 1,
-        "reservation": 1, "reservation_without_gpu": 1, "unused_capacity": 1,
+        "capacity_block": 1, "incomplete_terms": 1, "licence_included": 1, "not_yet": 1,
+        "reservation": 2, "reservation_without_gpu": 1, "unused_capacity": 1,
     }  # fmt: skip
     assert refused["oci"] == {"hidden": 1, "no_gpu": 1, "other_area": 1}
     assert refused["vultr"] == {"no_gpu": 1}
@@ -179,7 +181,7 @@ def test_of_awss_file_only_lines_that_can_be_prices_are_kept(ask: Ask) -> None:
     run = ask("aws", AnySource("aws"))
     (page,) = run.pages.all()
     assert page.size_bytes < len(AnySource("aws").bodies.popitem()[1])
-    assert run.item_count == 18, "Windows and dedicated rows are never kept"
+    assert run.item_count == 20, "Windows and dedicated rows are never kept"
 
 
 def test_rates_come_from_the_bank_for_a_dollar(ask: Ask) -> None:
