@@ -42,8 +42,8 @@ def asked(form: WorkbenchForm) -> list[tuple[str, str]]:
 
 
 def not_used(form: WorkbenchForm) -> list[str]:
-    """Of each field that another one stands for: that it does not count. Of a volume: where it counts for another."""
-    volume = by_token.does_not_agree(form.cleaned_data, form.workload().model_dump(mode="json"))
+    """Of each field that another one stands for: that it does not count. Of a volume: what it counts for."""
+    volume = by_token.does_not_agree(form.workload().model_dump(mode="json"))
     return ([volume] if volume else []) + [
         _("“%(used)s” is given, so “%(unused)s” does not count.")
         % {"used": form.fields[name].label, "unused": form.fields[other].label}

@@ -156,7 +156,7 @@ def place_name(word: str) -> str:
 
 
 class NumberField(SheetField):
-    """A number in the field's own unit. ``scale`` of them make one unit of the document (100 % = 1).
+    """A number in the field's own unit. ``scale`` of them make one unit of the document (100 % = 1, 10⁻⁶ million = 1).
 
     ``above`` and ``most`` limit fields that no document knows; the limits of all others are the document's.
     """
@@ -165,7 +165,7 @@ class NumberField(SheetField):
         self,
         *,
         integer: bool = False,
-        scale: int = 1,
+        scale: int | Decimal = 1,
         blank: Any = None,
         above: float | None = None,
         most: float | None = None,

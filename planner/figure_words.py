@@ -27,6 +27,7 @@ FIGURES: dict[str, Text] = {
     "logits_bytes": gettext_lazy("Logits"),
     "work_buffers_bytes": gettext_lazy("Work buffers"),
     "fragmentation_bytes": gettext_lazy("Held by the allocator"),
+    "request_rate": gettext_lazy("Requests per second, average"),
     "requests_at_once": gettext_lazy("Requests at once"),
     "user_tokens_per_s": gettext_lazy("Output tokens per second, each user"),
     "used_memory": gettext_lazy("Memory used at peak"),

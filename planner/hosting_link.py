@@ -16,7 +16,7 @@ from planner.sizing.results import Candidate
 def hosting_link(candidate: Candidate, workload: Mapping[str, Any], cleaned: Mapping[str, Any]) -> str:
     """The page of the ways to host with what is known of this answer; prices go along in US dollars alone.
 
-    Tokens of the month as typed; else those of the rate; else monthly total ÷ cost of a token, in and out as the
+    Tokens of the month as stated; else those of the rate; else monthly total ÷ cost of a token, in and out as the
     typical request mixes them.
     """
     offer, monthly = candidate.offer, candidate.monthly
@@ -25,10 +25,9 @@ def hosting_link(candidate: Candidate, workload: Mapping[str, Any], cleaned: Map
         given["offer"] = str(offer.offer_id)
     if monthly.hours and candidate.machines:
         given["hours_per_month"] = f"{min(float(monthly.hours), 744.0):.2f}".rstrip("0").rstrip(".")
-    typed = (cleaned.get("m_in"), cleaned.get("m_out"))
-    for name, asked, counted in zip(("input", "output"), typed, _millions(candidate, workload), strict=True):
-        if asked or counted:
-            given[f"{name}_millions_per_month"] = f"{asked or counted:.2f}"
+    for name, millions in zip(("input", "output"), _millions(candidate, workload), strict=True):
+        if millions:
+            given[f"{name}_millions_per_month"] = f"{millions:.2f}"
     if monthly.currency == "USD":
         for name, key in (("managed_in", "input"), ("managed_out", "output")):
             if cleaned.get(name):
@@ -40,9 +39,9 @@ def hosting_link(candidate: Candidate, workload: Mapping[str, Any], cleaned: Map
 
 def _millions(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[float, float]:
     """Tokens in and out of a month that the answer counts, in millions; zeros where the work has none."""
-    of_rate = by_rate.millions_a_month(workload)
-    if of_rate is not None:
-        return of_rate
+    stated = by_rate.millions_a_month(workload)
+    if stated is not None:
+        return stated
     cost = candidate.per_million_tokens.all
     taken, made = (workload.get(name, {}).get("typical") or 0 for name in ("input_tokens", "output_tokens"))
     if not cost or not taken or not made:

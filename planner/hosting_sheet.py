@@ -14,6 +14,7 @@ from catalog.managed import managed_prices
 from catalog.models import ExchangeRate, Offer, Tier
 from planner import kinds, services
 from planner.forms import VIEW_FIELDS, WorkbenchForm
+from planner.kinds import by_rate
 from planner.sizing.architecture import ModelError
 from planner.sizing.hosting import Stated
 from planner.sizing.results import Candidate
@@ -76,12 +77,12 @@ def read(given: QueryDict, at: datetime, team: int | None) -> Sheet:
     except (UnknownRuntime, ModelError):
         return Sheet(**about)
     if not found.candidates:
-        return Sheet(**about, first=_volume(form.cleaned_data, workload, None))
+        return Sheet(**about, first=_volume(workload, None))
     candidate = found.candidates[0]
     offer = None
     if candidate.offer.offer_id > 0:
         offer = Offer.objects.filter(pk=candidate.offer.offer_id).select_related("provider").first()
-    first = _volume(form.cleaned_data, workload, candidate) | _machines(candidate, workload)
+    first = _volume(workload, candidate) | _machines(candidate, workload)
     first |= _price_by_the_token(form.cleaned_data, candidate.monthly.currency, at)
     if not {"managed_input_per_million", "managed_output_per_million"} & set(first):
         first |= service_of(_model(workload), lengths[0], lengths[1], sum(lengths[2:]))
@@ -116,32 +117,24 @@ def _machines(candidate: Candidate, workload: CommonWorkload) -> dict[str, str]:
     return found
 
 
-def _volume(cleaned: Any, workload: CommonWorkload, candidate: Candidate | None) -> dict[str, str]:
+def _volume(workload: CommonWorkload, candidate: Candidate | None) -> dict[str, str]:
     """Millions of tokens a month, in and out.
 
     As stated on the sheet; else requests a second × the hours of the month × the typical lengths; else the monthly
     total ÷ the price of a million, in the mix of the typical request.
     """
-    taken, made = cleaned.get("m_in"), cleaned.get("m_out")
     typical_in, typical_out, _in, _out = _lengths(workload)
-    rate = getattr(workload, "request_rate_per_s", None)
-    requests_millions = 0.0
     if not typical_in or not typical_out:
         return {}
-    if taken or made:
-        requests_millions = max((taken or 0) / typical_in, (made or 0) / typical_out)
-    elif rate:
-        schedule = workload.schedule
-        requests_millions = rate * 3600 * schedule.hours_per_day * schedule.days_per_month / 1e6
-    elif candidate is not None and candidate.per_million_tokens.all:
+    millions = by_rate.millions_a_month(workload.model_dump(mode="json"))
+    if millions is None and candidate is not None and candidate.per_million_tokens.all:
         requests_millions = float(candidate.monthly.total / candidate.per_million_tokens.all)
         requests_millions /= typical_in + typical_out
+        millions = requests_millions * typical_in, requests_millions * typical_out
+    names = ("input_millions_per_month", "output_millions_per_month")
     return {
         name: _text(Decimal(str(value)).quantize(MILLION_STEP, ROUND_HALF_UP))
-        for name, value in (
-            ("input_millions_per_month", taken or requests_millions * typical_in),
-            ("output_millions_per_month", made or requests_millions * typical_out),
-        )
+        for name, value in zip(names, millions or (), strict=millions is not None)
         if value
     }
 

@@ -20,6 +20,7 @@ from planner import kinds, wording
 from planner.columns import Column, Value
 from planner.fields import Path, SheetField
 from planner.file_figures import ends, figure, header
+from planner.kinds import by_rate
 from planner.sizing.quantities import GIB
 from planner.sizing.results import Candidate, Rejection
 from reports import words
@@ -195,7 +196,7 @@ def _asked(workload: SheetWorkload, coded: bool) -> list[Value]:
         (asked.get("input_tokens") or {}, asked.get("output_tokens") or {}),
         asked.get("concurrency") or {},
     )
-    by_rate = asked.get("request_rate_per_s") is not None
+    rate_per_s = by_rate.rate_per_s(asked) if load else None
     weights_format, kv_format = asked.get("weights_format"), asked.get("kv_format")
     return [
         workload.kind if coded else str(kinds.of(workload.kind).title),
@@ -204,10 +205,10 @@ def _asked(workload: SheetWorkload, coded: bool) -> list[Value]:
         weights_format if coded else wording.FORMATS.get(str(weights_format), weights_format),
         kv_format if coded else wording.FORMATS.get(str(kv_format), kv_format),
         *(length.get(part) for length in lengths for part in ("typical", "maximum")),
-        None if by_rate else load.get("average"),
-        None if by_rate else load.get("peak"),
-        asked.get("request_rate_per_s"),
-        asked["request_rate_per_s"] * load["peak"] / load["average"] if by_rate else None,
+        load.get("average") if rate_per_s is None else None,
+        load.get("peak") if rate_per_s is None else None,
+        rate_per_s,
+        None if rate_per_s is None else rate_per_s * load["peak"] / load["average"],
         asked.get("request_count"),
         _number(asked.get("deadline_hours")),
         _number(targets.get("ttft_s")),

@@ -117,7 +117,7 @@ def _moved(field: NumberField, now: float, factor: float) -> float | int:
 
 
 def _shown(field: NumberField, value: float) -> str:
-    return f"{significant(float(value) * field.scale)} {field.unit}".strip()
+    return f"{significant(float(value) * float(field.scale))} {field.unit}".strip()
 
 
 def _asked(alone: Alone, base: Candidate, workload: CommonWorkload | None) -> Effect | None:

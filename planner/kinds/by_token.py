@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -12,28 +13,30 @@ from django.utils.translation import gettext_lazy
 from planner.fields import NumberField, SheetField
 from planner.kinds import by_rate
 from planner.kinds.frame import Fold
+from planner.sizing import token_volume
+from planner.sizing.token_volume import InOut
+from planner.sizing.workload import RATE_MAXIMUM_PER_S, InputTokens, OutputTokens, Schedule
 
-MILLION = 1_000_000
-SECONDS_PER_HOUR = 3_600
-MILLIONS_MAXIMUM = 1e9
+MILLIONS = Decimal("0.000001")
+"""Of a million for each token of the document."""
 PRICE_MAXIMUM = 1e6
 AGREES = 0.01
-"""Tokens that a volume may be off by, in proportion, and still be what is counted."""
+"""Tokens that a volume may be off by, in proportion, and still be in that of the typical request."""
 
 VOLUME: dict[str, SheetField] = {
     "m_in": NumberField(
         label=gettext_lazy("Tokens in, a month"),
+        path=("input_tokens_per_month",),
+        scale=MILLIONS,
         unit=gettext_lazy("million"),
-        above=0,
-        most=MILLIONS_MAXIMUM,
     ),
     "m_out": NumberField(
         label=gettext_lazy("Tokens out, a month"),
+        path=("output_tokens_per_month",),
+        scale=MILLIONS,
         unit=gettext_lazy("million"),
-        above=0,
-        most=MILLIONS_MAXIMUM,
         help_text=gettext_lazy(
-            "Spread over the hours that the machines are on; with both, what makes more requests counts."
+            "Spread over the hours that the machines are on. The price of 1M tokens divides by these."
         ),
     ),
 }
@@ -54,59 +57,78 @@ MANAGED: dict[str, SheetField] = {
 MANAGED_FOLD = Fold(gettext_lazy("Price by the token, to compare with"), (("managed_in", "managed_out"),))
 
 
-def state_rate(document: dict[str, Any], cleaned: Mapping[str, Any]) -> None:
-    """A volume of tokens a month as requests per second. Raises ``ValidationError`` beside a stated rate.
-
-    requests/s = max(tokens in ÷ typical input, tokens out ÷ typical output) ÷ (3,600 × hours × days)
-    """
-    millions = {"in_": cleaned.get("m_in"), "out": cleaned.get("m_out")}
-    requests = [
-        volume * MILLION / (cleaned.get(length) or default)
-        for (length, volume), default in zip(millions.items(), _lengths(document), strict=True)
-        if volume
-    ]
-    if not requests:
+def one_load(document: dict[str, Any], cleaned: Mapping[str, Any]) -> None:
+    """Raises ``ValidationError`` at the field for tokens a month beside a rate, or for more than can be sized."""
+    names = [name for name in VOLUME if cleaned.get(name)]
+    if not names:
         return
     if document.get("request_rate_per_s") is not None:
-        raise ValidationError({"m_in": _("State either requests per second or tokens a month, not both.")})
-    schedule = document.get("schedule", {})
-    hours = float(schedule.get("hours_per_day") or 24) * float(schedule.get("days_per_month") or 30.4167)
-    if hours > 0:
-        document["request_rate_per_s"] = max(requests) / (SECONDS_PER_HOUR * hours)
+        raise ValidationError({names[0]: _("State either requests per second or tokens a month, not both.")})
+    try:
+        schedule, lengths = _schedule(document), _lengths(document)
+    except (TypeError, ValueError):
+        return  # Said at the fields of these.
+    volume = InOut(cleaned.get("m_in"), cleaned.get("m_out"))
+    rate = token_volume.rate_per_s(token_volume.requests_per_month(volume, lengths), *schedule)
+    if rate > RATE_MAXIMUM_PER_S:
+        raise ValidationError(
+            {
+                names[0]: _(
+                    "These tokens a month are %(rate)s requests per second; at most %(most)s are sized."
+                )
+                % {"rate": by_rate.short(rate), "most": f"{RATE_MAXIMUM_PER_S:,.0f}"}
+            }
+        )
 
 
-def _lengths(document: Mapping[str, Any]) -> tuple[int, int]:
-    taken = document.get("input_tokens", {}).get("typical") or 1000
-    return taken, document.get("output_tokens", {}).get("typical") or 300
+def _schedule(document: Mapping[str, Any]) -> tuple[float, float]:
+    given, default = document.get("schedule", {}), Schedule()
+    return (
+        float(given.get("hours_per_day") or default.hours_per_day),
+        float(given.get("days_per_month") or default.days_per_month),
+    )
 
 
-def does_not_agree(cleaned: Mapping[str, Any], document: Mapping[str, Any]) -> str:
-    """Of a volume in and out that is not in the proportion of the typical request: what is counted."""
-    typed_in, typed_out = cleaned.get("m_in"), cleaned.get("m_out")
-    counted = by_rate.millions_a_month(document)
-    if counted is None or not typed_in or not typed_out:
+def _lengths(document: Mapping[str, Any]) -> InOut:
+    taken, made = document.get("input_tokens", {}), document.get("output_tokens", {})
+    return InOut(
+        float(taken.get("typical") or InputTokens().typical),
+        float(made.get("typical") or OutputTokens().typical),
+    )
+
+
+def does_not_agree(document: Mapping[str, Any]) -> str:
+    """Of a volume that is not in the proportion of the typical request: what speed counts, and what the price."""
+    volume, requests = by_rate.volume(document), by_rate.requests_per_month(document)
+    if volume is None or not requests or volume.input is None or volume.output is None:
         return ""
-    typed = float(typed_in), float(typed_out)
-    if all(abs(number - asked) <= AGREES * asked for number, asked in zip(counted, typed, strict=True)):
+    lengths = by_rate.lengths(document)
+    served = [requests * (length or 0.0) for length in lengths]
+    typed = (volume.input, volume.output)
+    if all(abs(number - asked) <= AGREES * asked for number, asked in zip(served, typed, strict=True)):
         return ""
     return _(
         "%(typed_in)s million tokens in and %(typed_out)s million out a month are not in the proportion of a request, "
-        "%(length_in)s in and %(length_out)s out: the speed and the price of 1M tokens count %(in)s million in and "
-        "%(out)s million out."
+        "%(length_in)s in and %(length_out)s out. The price of 1M tokens counts the tokens as typed; machines and "
+        "speed are sized for %(requests)s million requests of typical length, so that both are served."
     ) % {
-        "typed_in": by_rate.short(typed[0]),
-        "typed_out": by_rate.short(typed[1]),
-        "length_in": f"{document['input_tokens']['typical']:,}",
-        "length_out": f"{document['output_tokens']['typical']:,}",
-        "in": by_rate.short(counted[0]),
-        "out": by_rate.short(counted[1]),
+        "typed_in": by_rate.short(typed[0] / by_rate.MILLION),
+        "typed_out": by_rate.short(typed[1] / by_rate.MILLION),
+        "length_in": f"{lengths.input:,.0f}",
+        "length_out": f"{lengths.output:,.0f}",
+        "requests": by_rate.short(requests / by_rate.MILLION),
     }
 
 
 def managed_per_million(cleaned: Mapping[str, Any], workload: Any) -> float | None:
-    """A million tokens of a service, in and out as the typical request mixes them; None unless both are given."""
+    """A million tokens of a service, in and out as the month's tokens are mixed; None unless both are given.
+
+    The month's tokens as typed, else in the proportion of the typical request: what the machines' price divides by.
+    """
     taken, made = cleaned.get("managed_in"), cleaned.get("managed_out")
     if not taken or not made:
         return None
-    tokens_in, tokens_out = workload.input_tokens.typical, workload.output_tokens.typical
+    volume, lengths = token_volume.stated(workload), token_volume.typical(workload)
+    requests = 1.0 if volume is None else token_volume.requests_per_month(volume, lengths)
+    tokens_in, tokens_out = token_volume.tokens_per_month(volume, lengths, requests)
     return float((taken * tokens_in + made * tokens_out) / (tokens_in + tokens_out))

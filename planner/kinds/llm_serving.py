@@ -133,7 +133,7 @@ def notes(comparison: Comparison, best: Candidate) -> tuple[str, ...]:
 
 def _load_check(comparison: Comparison, best: Candidate) -> tuple[str, ...]:
     """Where a request rate is given it wins; what it means in requests at once is said beside what was typed."""
-    rate_per_s = comparison.workload.get("request_rate_per_s")
+    rate_per_s = by_rate.rate_per_s(comparison.workload)
     if rate_per_s is None or best.speed is None:
         return ()
     return (
@@ -143,7 +143,7 @@ def _load_check(comparison: Comparison, best: Candidate) -> tuple[str, ...]:
             "that %(peak)s is %(times)s × %(average)s."
         )
         % {
-            "rate": significant(float(rate_per_s)),
+            "rate": significant(rate_per_s),
             "held": significant(best.speed.typical.concurrency),
             "most": significant(best.speed.peak.concurrency),
             **by_rate.times(comparison.workload),
@@ -159,7 +159,7 @@ SERVING = Kind(
     workload=ServingWorkload,
     setting=llm_shared.setting,
     pins=llm_shared.pins,
-    complete=by_token.state_rate,
+    complete=by_token.one_load,
     managed_per_million=by_token.managed_per_million,
     fields={
         **llm_shared.MODEL,
@@ -274,6 +274,8 @@ SERVING = Kind(
         "out",
         "users_peak",
         "rate",
+        "m_in",
+        "m_out",
         "hit",
         "ttft",
         "tpot",
@@ -286,7 +288,11 @@ SERVING = Kind(
     variants=(
         *llm_shared.FORMAT_VARIANTS[:3],
         llm_shared.LONG_VARIANT,
-        Variant("double", gettext_lazy("double load"), scaled("users", "users_peak", "rate", by=2)),
+        Variant(
+            "double",
+            gettext_lazy("double load"),
+            scaled("users", "users_peak", "rate", "m_in", "m_out", by=2),
+        ),
         *llm_shared.FORMAT_VARIANTS[3:],
         Variant("fast", gettext_lazy("fastest memory first"), put(objective="tpot")),
     ),

@@ -17,6 +17,7 @@ from planner.sizing import (
     memory_derivations,
     offload,
     support,
+    token_volume,
 )
 from planner.sizing import storage_need as kept_data
 from planner.sizing.architecture import Architecture, active_parameter_count, parameter_count
@@ -269,7 +270,7 @@ class LlmSetting(Setting[Placement]):
         listed += marked(host.SERVING_ASSUMPTIONS, workload.assumed)
         if isinstance(workload, BatchWorkload):
             listed.append(NO_START_UP)
-        elif workload.request_rate_per_s is not None:
+        elif workload.average_rate_per_s is not None:
             ratio = workload.concurrency.peak / workload.concurrency.average
             listed.append(
                 Assumption(
@@ -366,29 +367,33 @@ def _batch(setting: LlmSetting, placement: Placement, monthly: Bill) -> BatchRun
 
 
 def tokens_per_month(setting: LlmSetting, placement: Placement) -> tuple[float, float]:
-    """Input and output tokens served in a month at average load: requests × typical lengths.
+    """Input and output tokens served in a month at average load: as stated, or requests × typical lengths.
 
     Serving: request rate × 3600 × hours of the schedule. Batch: requests of a job × jobs a month.
     """
     workload = setting.workload
+    volume = token_volume.stated(workload)
     if isinstance(workload, BatchWorkload):
         requests = workload.request_count * float(setting.run(placement).starts)
     else:
         hours = workload.schedule.hours_per_day * workload.schedule.days_per_month
         requests = placement.typical.request_rate_per_s * placement.replicas * SECONDS_PER_HOUR * hours
-    return requests * workload.input_tokens.typical, requests * workload.output_tokens.typical
+    return token_volume.tokens_per_month(volume, token_volume.typical(workload), requests)
 
 
 def per_million_tokens(setting: LlmSetting, placement: Placement, monthly: Bill) -> PerMillionTokens:
-    """Monthly total ÷ tokens of the month: all, output alone, and all at saturation for the hours billed."""
-    workload = setting.workload
+    """Monthly total ÷ tokens of the month: all, output alone, and all at saturation for the hours billed.
+
+    At saturation tokens are in and out as they are on average: tokens × (rate at saturation ÷ average rate).
+    """
     taken, made = tokens_per_month(setting, placement)
-    lengths = workload.input_tokens.typical + workload.output_tokens.typical
-    full = placement.full.request_rate_per_s * placement.replicas * lengths * SECONDS_PER_HOUR
-    if isinstance(workload, BatchWorkload):
-        full *= monthly.hours
+    if isinstance(setting.workload, BatchWorkload):
+        lengths = sum(length or 0.0 for length in token_volume.typical(setting.workload))
+        full = placement.full.request_rate_per_s * placement.replicas * lengths
+        full *= SECONDS_PER_HOUR * monthly.hours
     else:
-        full *= workload.schedule.hours_per_day * workload.schedule.days_per_month
+        more = placement.full.request_rate_per_s / max(placement.typical.request_rate_per_s, 1e-30)
+        full = (taken + made) * more
 
     def per_million(tokens: float) -> Decimal | None:
         if tokens <= 0:

@@ -12,6 +12,8 @@ from planner.sizing import (
     memory_derivations,
     speed_derivations,
     speed_terms,
+    token_derivations,
+    token_volume,
     weights,
 )
 from planner.sizing.derivations import of_one_run
@@ -30,6 +32,7 @@ AT_BOTH_LOADS = frozenset(
 )
 """Figures that are shown for either load."""
 BORNE = "the most one replica bears within its room and the targets that can be met (docs/methods.md)"
+OF_VOLUME = "tokens per month in requests of typical length; peak as the numbers at once"
 USED = {"bandwidth": "memory_s", "compute": "compute_s", "link": "link_s", "launching": "overhead_s"}
 """Of a decode step, by what it is spent on."""
 
@@ -65,6 +68,8 @@ def derive(
             for name, made in apart.items()
             if name in AT_BOTH_LOADS or made != found.get(name)
         }
+    if (rate := token_derivations.rate_of_volume(setting)) is not None:
+        found["request_rate"] = rate
     found["replicas"] = _replicas(setting, placement)
     found |= _used(candidate, found)
     found |= _job(setting, placement, candidate)
@@ -72,7 +77,9 @@ def derive(
     found |= host_derivations.serving(candidate, load, whole, setting.workload.assumed)
     million = candidate.per_million_tokens.all
     if million is not None:
-        found["per_million_tokens"] = _per_million(setting, placement, candidate, float(million))
+        found["per_million_tokens"] = token_derivations.per_million(
+            setting, placement, candidate, float(million)
+        )
     return found
 
 
@@ -102,10 +109,11 @@ def _replicas(setting: LlmSetting, placement: Placement) -> Derivation:
         point = altered(placement.point, load=loads.kind, load_value=loads.peak)
         most, _possible = most_borne([point], asked[0], asked[1], setting.constants)
         unit = "1/s" if loads.kind == "rate" else "request"
+        source = "as entered" if token_volume.stated(workload) is None else OF_VOLUME
         formula = "max(replicas_minimum, ceil(peak_load / borne_load))"
         terms = [
             least,
-            Term(symbol="peak_load", value=loads.peak, unit=unit, source="as entered"),
+            Term(symbol="peak_load", value=loads.peak, unit=unit, source=source),
             Term(symbol="borne_load", value=float(most[0]), unit=unit, source=BORNE),
         ]
     return Derivation(
@@ -168,37 +176,3 @@ def _job(setting: LlmSetting, placement: Placement, candidate: Candidate) -> dic
             "job_cost", "jobs", candidate.monthly, setting.run(placement), batch.cost
         )
     return found
-
-
-def _per_million(setting: LlmSetting, placement: Placement, candidate: Candidate, value: float) -> Derivation:
-    workload = setting.workload
-    terms = [
-        Term(symbol="monthly_total", value=float(candidate.monthly.total), unit=candidate.monthly.currency),
-        Term(symbol="input_tokens", value=workload.input_tokens.typical, unit="token"),
-        Term(symbol="output_tokens", value=workload.output_tokens.typical, unit="token"),
-    ]
-    if isinstance(workload, BatchWorkload):
-        requests = "requests * jobs"
-        starts = workload.schedule.starts_per_day * workload.schedule.days_per_month or 1.0
-        terms += [
-            Term(symbol="requests", value=workload.request_count, unit="1"),
-            Term(symbol="jobs", value=starts, unit="1/month"),
-        ]
-    else:
-        requests = "request_rate * 3600 * hours_per_day * days"
-        terms += [
-            Term(
-                symbol="request_rate",
-                value=placement.typical.request_rate_per_s * placement.replicas,
-                unit="1/s",
-            ),
-            Term(symbol="hours_per_day", value=workload.schedule.hours_per_day, unit="h"),
-            Term(symbol="days", value=workload.schedule.days_per_month, unit="day"),
-        ]
-    return Derivation(
-        figure="per_million_tokens",
-        formula=f"monthly_total * 1000000 / ({requests} * (input_tokens + output_tokens))",
-        terms=tuple(terms),
-        value=value,
-        unit=candidate.monthly.currency,
-    )

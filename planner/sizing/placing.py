@@ -112,8 +112,8 @@ class Loads:
     def of(workload: ServingWorkload) -> Loads:
         """A rate wins over the concurrency; its peak is as much above it as the concurrency's peak."""
         flight = workload.concurrency
-        if workload.request_rate_per_s is not None:
-            rate = workload.request_rate_per_s
+        rate = workload.average_rate_per_s
+        if rate is not None:
             return Loads("rate", rate, rate * flight.peak / flight.average)
         return Loads("concurrency", flight.average, flight.peak)
 

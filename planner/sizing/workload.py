@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, Strict, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from planner.sizing import token_volume
 from planner.sizing.quantities import Frozen
 from planner.sizing.settable import SERVING, Settable
 
@@ -38,6 +39,10 @@ KvFormat = Literal["auto", "bf16", "fp16", "fp8", "int8"]
 
 TOKENS_MAXIMUM = 10_000_000
 CONCURRENCY_MAXIMUM = 1_000_000
+RATE_MAXIMUM_PER_S = 1e6
+TOKENS_PER_MONTH_MAXIMUM = 1e15
+
+TokensPerMonth = Annotated[Number, Field(gt=0, le=TOKENS_PER_MONTH_MAXIMUM)]
 
 
 def without_nulls(value: Any) -> Any:
@@ -214,12 +219,38 @@ class LlmWorkload(CommonWorkload):
 
 
 class ServingWorkload(LlmWorkload):
-    """Interactive LLM serving. Concurrency or rate; with both, the rate wins."""
+    """Interactive LLM serving. Concurrency, or a rate, or tokens a month; the latter two win over concurrency."""
 
     kind: Literal["llm_serving"] = "llm_serving"
     concurrency: Concurrency = Concurrency()
-    request_rate_per_s: Annotated[Number, Field(gt=0, le=1e6)] | None = None
+    request_rate_per_s: Annotated[Number, Field(gt=0, le=RATE_MAXIMUM_PER_S)] | None = None
+    input_tokens_per_month: TokensPerMonth | None = None
+    """Of the whole deployment, spread over the hours of the schedule; a side that is None goes with the other."""
+    output_tokens_per_month: TokensPerMonth | None = None
     targets: Targets = Targets()
+
+    @property
+    def average_rate_per_s(self) -> float | None:
+        """Requests a second: as stated, or those of typical length that serve the tokens of a month; else None."""
+        volume = token_volume.stated(self)
+        if self.request_rate_per_s is not None or volume is None:
+            return self.request_rate_per_s
+        requests = token_volume.requests_per_month(volume, token_volume.typical(self))
+        return token_volume.rate_per_s(requests, self.schedule.hours_per_day, self.schedule.days_per_month)
+
+    @model_validator(mode="after")
+    def _one_load(self) -> Self:
+        if token_volume.stated(self) is None:
+            return self
+        if self.request_rate_per_s is not None:
+            raise ValueError("state either request_rate_per_s or tokens per month, not both")
+        rate_per_s = self.average_rate_per_s or 0.0
+        if rate_per_s > RATE_MAXIMUM_PER_S:
+            raise ValueError(
+                f"the tokens per month are {rate_per_s:.4g} requests per second; "
+                f"at most {RATE_MAXIMUM_PER_S:g} are sized"
+            )
+        return self
 
     @model_validator(mode="after")
     def _average_within_peak(self) -> Self:

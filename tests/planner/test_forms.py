@@ -306,17 +306,21 @@ def test_a_digest_that_is_not_kept_is_said_at_the_model() -> None:
 def test_tokens_a_month_are_requests_spread_over_the_hours_that_are_on() -> None:
     form = WorkbenchForm.from_query(QueryDict("m_in=500&m_out=100&in=1000&out=200&hours=12&days=20"))
     assert form.is_valid(), form.errors
-    assert form.workload().request_rate_per_s == pytest.approx(500_000 / (12 * 20 * 3600))  # type: ignore[attr-defined]
+    assert form.workload().average_rate_per_s == pytest.approx(500_000 / (12 * 20 * 3600))  # type: ignore[attr-defined]
+    assert form.workload().request_rate_per_s is None  # type: ignore[attr-defined]
+    assert form.workload().input_tokens_per_month == 500e6  # type: ignore[attr-defined]
+    assert form.workload().output_tokens_per_month == 100e6  # type: ignore[attr-defined]
     more_out = WorkbenchForm.from_query(QueryDict("m_in=500&m_out=300&in=1000&out=200&hours=12&days=20"))
     assert more_out.is_valid()
-    assert more_out.workload().request_rate_per_s == pytest.approx(1_500_000 / (12 * 20 * 3600))  # type: ignore[attr-defined]
+    assert more_out.workload().average_rate_per_s == pytest.approx(1_500_000 / (12 * 20 * 3600))  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
     ("query", "name", "part"),
     [("m_in=5&rate=2", "m_in", "not both"), ("m_in=0", "m_in", "more than 0"), ("m_out=-1", "m_out", "more than 0"),
      ("managed_in=0", "managed_in", "more than 0"), ("managed_out=1e9", "managed_out", "at most 1,000,000"),
-     ("m_in=x", "m_in", "not read as a number")],
+     ("m_in=x", "m_in", "not read as a number"), ("m_in=1e10&in=5000000", "m_in", "at most 1,000,000,000 million"),
+     ("m_out=1e8&in=1&out=1&out_max=1", "m_out", "requests per second; at most 1,000,000")],
 )  # fmt: skip
 def test_a_volume_or_price_that_cannot_be_is_refused_at_its_field(query: str, name: str, part: str) -> None:
     form = WorkbenchForm.from_query(QueryDict(query))

@@ -69,7 +69,8 @@ def test_a_volume_out_of_proportion_arrives_as_typed_and_the_answer_says_what_it
     answer = client.get(f"/workbench/?{query}").context["answer"]
     assert answer["not_used"] == [
         "2,000 million tokens in and 500 million out a month are not in the proportion of a request, 1,000 in and "
-        "300 out: the speed and the price of 1M tokens count 2,000 million in and 600 million out."
+        "300 out. The price of 1M tokens counts the tokens as typed; machines and speed are sized for 2 million "
+        "requests of typical length, so that both are served."
     ]
     told = dict(answer["asked"])
     assert (told["Tokens in, a month"], told["Tokens out, a month"]) == ("2,000 million", "500 million")

@@ -72,6 +72,8 @@ def serving(model: str, weights: WeightsFormat = "bf16", **fields: Any) -> Servi
 CASES: dict[str, tuple[ServingWorkload | BatchWorkload, Row]] = {
     "dense": (ServingWorkload(), Row()),
     "rate": (ServingWorkload(request_rate_per_s=3), Row()),
+    "volume": (ServingWorkload(input_tokens_per_month=2e9, output_tokens_per_month=5e8), Row()),
+    "volume of answers": (ServingWorkload(output_tokens_per_month=5e8), Row()),
     "yen": (ServingWorkload(currency="JPY"), Row("L40S", count=2)),
     "monthly plan": (ServingWorkload(), Row(price="1500", unit="month")),
     "draft": (
