@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -36,6 +38,28 @@ class _DescribedAsWorkload:
 WorkloadDocument = Annotated[dict[str, Any], _DescribedAsWorkload()]
 
 
+# Which field of the request what is refused belongs to.
+FIELD_OF: dict[type[Exception], str] = {
+    ModelError: "model",
+    UnknownRuntime: "runtime",
+    UnknownSort: "sort",
+    reach.UnknownAccelerator: "accelerator",
+    reach.NotServed: "kind",
+}
+
+
+@contextlib.contextmanager
+def _refusals() -> Iterator[None]:
+    """What a workload or a question about it can be refused for, as an answer that names the field."""
+    try:
+        yield
+    except documents.WorkloadInvalid as invalid:
+        raise BodyRefused(422, invalid.message, invalid.field) from None
+    except tuple(FIELD_OF) as error:
+        field = next(name for kind, name in FIELD_OF.items() if isinstance(error, kind))
+        raise BodyRefused(422, str(error), field) from None
+
+
 class Page(Schema):
     """Which candidates to answer with."""
 
@@ -49,7 +73,7 @@ class Page(Schema):
 )
 def size(request: HttpRequest, document: Body[WorkloadDocument], page: Query[Page]) -> HttpResponse:
     """The body is a workload document (see `/schema/workload`); an empty object is the default workload."""
-    try:
+    with _refusals():
         found = services.compare(
             documents.validate(document),
             at=timezone.now(),
@@ -57,14 +81,6 @@ def size(request: HttpRequest, document: Body[WorkloadDocument], page: Query[Pag
             offset=page.offset,
             sort=page.sort,
         )
-    except documents.WorkloadInvalid as invalid:
-        raise BodyRefused(422, invalid.message, invalid.field) from None
-    except ModelError as error:
-        raise BodyRefused(422, str(error), "model") from None
-    except UnknownRuntime as error:
-        raise BodyRefused(422, str(error), "runtime") from None
-    except UnknownSort as error:
-        raise BodyRefused(422, str(error), "sort") from None
     return HttpResponse(found.model_dump_json(by_alias=True), content_type="application/json")
 
 
@@ -84,7 +100,7 @@ class OneMachine(Schema):
 )
 def reached(request: HttpRequest, document: Body[WorkloadDocument], asked: Query[OneMachine]) -> HttpResponse:
     """The body is a workload document of serving; users and context are those of its peak where they are not given."""
-    try:
+    with _refusals():
         found = reach.answer(
             documents.validate(document),
             accelerator=asked.accelerator,
@@ -92,16 +108,6 @@ def reached(request: HttpRequest, document: Body[WorkloadDocument], asked: Query
             users=asked.users,
             tokens=asked.context,
         )
-    except documents.WorkloadInvalid as invalid:
-        raise BodyRefused(422, invalid.message, invalid.field) from None
-    except ModelError as error:
-        raise BodyRefused(422, str(error), "model") from None
-    except UnknownRuntime as error:
-        raise BodyRefused(422, str(error), "runtime") from None
-    except reach.UnknownAccelerator as error:
-        raise BodyRefused(422, str(error), "accelerator") from None
-    except reach.NotServed as error:
-        raise BodyRefused(422, str(error), "kind") from None
     return HttpResponse(found.model_dump_json(), content_type="application/json")
 
 

@@ -65,8 +65,8 @@ class MomentField(forms.Field):
             raise ValidationError(_("This is no date and time in ISO 8601."), code="moment") from None
 
 
-class SaveForm(WordsForm):
-    """A workbench screen that becomes a plan: the screen itself travels along, hidden."""
+class IntoTeamForm(forms.Form):
+    """Which team something new belongs to: one of `teams`."""
 
     team = forms.ModelChoiceField(
         label=_("Team"),
@@ -74,12 +74,17 @@ class SaveForm(WordsForm):
         empty_label=None,
         error_messages={"invalid_choice": _("Choose one of your teams in which you may edit.")},
     )
-    query = PlainTextField(max_length=QUERY_LENGTH, required=False, widget=forms.HiddenInput)
-    priced_at = MomentField(required=False)
 
     def __init__(self, *args: Any, teams: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         cast("forms.ModelChoiceField[Team]", self.fields["team"]).queryset = teams
+
+
+class SaveForm(IntoTeamForm, WordsForm):
+    """A workbench screen that becomes a plan: the screen itself travels along, hidden."""
+
+    query = PlainTextField(max_length=QUERY_LENGTH, required=False, widget=forms.HiddenInput)
+    priced_at = MomentField(required=False)
 
 
 class BaseNumberField(forms.IntegerField):
@@ -128,35 +133,15 @@ class RepriceForm(forms.Form):
     base_number = BaseNumberField()
 
 
-class CopyForm(forms.Form):
+class CopyForm(IntoTeamForm):
     """A plan made out of one that exists."""
 
     title = PlainTextField(label=_("Title"), max_length=TITLE_LENGTH)
-    team = forms.ModelChoiceField(
-        label=_("Team"),
-        queryset=Team.objects.none(),
-        empty_label=None,
-        error_messages={"invalid_choice": _("Choose one of your teams in which you may edit.")},
-    )
-
-    def __init__(self, *args: Any, teams: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        cast("forms.ModelChoiceField[Team]", self.fields["team"]).queryset = teams
+    field_order = ("title", "team")
 
 
-class ImportForm(forms.Form):
+class ImportForm(IntoTeamForm):
     """Into which team a file is read; the file itself is read beside the form, in bounded memory."""
-
-    team = forms.ModelChoiceField(
-        label=_("Team"),
-        queryset=Team.objects.none(),
-        empty_label=None,
-        error_messages={"invalid_choice": _("Choose one of your teams in which you may edit.")},
-    )
-
-    def __init__(self, *args: Any, teams: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        cast("forms.ModelChoiceField[Team]", self.fields["team"]).queryset = teams
 
 
 class WorkloadsForm(forms.Form):
