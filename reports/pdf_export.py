@@ -20,6 +20,7 @@ from planner.figures import Cell, Figure
 from planner.kinds.frame import Block
 from planner.memory_bar import memory_bar
 from planner.rejections import RejectedGroup
+from planner.remedies import ReliefView
 from planner.sizing.results import Candidate, Rejection
 from reports import checklist_words, presenters, typesetting, words
 from reports.said import Said
@@ -143,6 +144,9 @@ def _workload(item: SheetWorkload) -> dict[str, Any]:
         if view.carried_by
         else "",
         "quotes": [_quote(quote) for quote in view.quotes],
+        "misses": list(view.misses),
+        "replicas_why": view.replicas_why,
+        "reliefs": [_relief(each) for each in view.reliefs],
         "speed": _speed_head(best) if best else "",
         "memory": render_svg(best, language) if best else "",
         "memory_title": _("Memory of the fullest GPU, GiB") if best else "",
@@ -219,8 +223,14 @@ def _quote(quote: presenters.QuoteView) -> dict[str, Any]:
         "term": quote.term,
         "per_unit": quote.per_unit,
         "price_read": row.it.offer.price_observed_on.isoformat(),
-        "misses": "\n".join(row.misses),
     }
+
+
+def _relief(relief: ReliefView) -> list[str]:
+    without = relief.without
+    if relief.is_default:
+        without = f"{without}\n{_('the target is a default')}"
+    return [without, relief.machines, relief.month]
 
 
 def _bill(quote: presenters.QuoteView) -> dict[str, Any]:
@@ -321,6 +331,9 @@ def _labels() -> dict[str, str]:
         "offer": _("Offer"),
         "layout": _("Layout"),
         "price_read": _("Price read on"),
+        "reliefs": _("What each condition costs on the first candidate's machine"),
+        "condition": _("Condition given up"),
+        "machines": _("Machines"),
         "asked": _("What was asked"),
         "model": _("The model as it was understood"),
         "first": _("The first candidate in figures"),

@@ -19,6 +19,7 @@ from planner.kinds import by_rate
 from planner.kinds.frame import Kind
 from planner.presenters import answer
 from planner.rejections import RejectedGroup
+from planner.remedies import ReliefView
 from planner.sizing.quantities import Assumption
 from planner.sizing.results import Bill, Candidate, Comparison
 from reports import checklist_words, words
@@ -76,6 +77,11 @@ class WorkloadView:
     lede: str
     state: str
     change: str
+    misses: tuple[str, ...]
+    """Targets that the first candidate misses, and where more replicas of it do not help."""
+    replicas_why: str
+    reliefs: tuple[ReliefView, ...]
+    """What the headroom and the targets cost on the first candidate's machine."""
     question: tuple[Fact, ...]
     model: tuple[Fact, ...]
     columns: tuple[Column, ...]
@@ -263,6 +269,9 @@ def workload(item: SheetWorkload, *, first: int = 0, count: int | None = None) -
         lede=" ".join(sentence for sentence in (answered.lede, answered.cheapest) if sentence),
         state=answered.state,
         change=answered.change,
+        misses=(*(answered.best.misses if answered.best else ()), *answered.out_of_reach),
+        replicas_why=answered.replicas_why,
+        reliefs=answered.reliefs,
         question=question(comparison.workload),
         model=_model(comparison),
         columns=columns,
