@@ -8,10 +8,12 @@ import json
 from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from django.db import connection, models, transaction
+from django.db.models import Q
 
 from catalog.models import CatalogVersion, MachineKind, MachineType, Offer, Price
 from catalog.recording import Observation, point_at_newest, record, rounded
@@ -21,6 +23,10 @@ FOLDER = SEEDS / "machines"
 PART = 4000
 """Offers of one transaction: other writers of a small database never wait long."""
 
+KEYS_OF_A_QUERY = 500
+ONLY_SHIPPED = Q(gone_since__isnull=True, confirmed_by__isnull=True)
+"""Offers that no run has listed."""
+
 REASONS = {
     MachineKind.CPU: "no_accelerator",
     MachineKind.HOST: "dedicated_host",
@@ -29,7 +35,7 @@ REASONS = {
 
 
 class Known(NamedTuple):
-    amount: Decimal
+    amount: Decimal | None
     confirmed_on: date | None
     vcpu: Decimal | None
     ram_gib: Decimal | None
@@ -47,12 +53,13 @@ def load_machines(at: datetime, folder: Path = FOLDER) -> SeedReport:
     if machines_are_loaded(folder):
         return report
     with transaction.atomic():
+        CatalogVersion.hold()
         load_rows(report, MachineType, "machine sizes", _type_rows(folder), ("provider_id", "sku"))
     types = {(one.provider_id, one.sku): one for one in MachineType.objects.all()}
     for price_list in json.loads((folder / "lists.json").read_text(encoding="utf-8"))["lists"]:
         _load_list(report, folder, price_list, types, at)
     with transaction.atomic():
-        CatalogVersion.objects.get_or_create(pk=CatalogVersion.ONLY)
+        CatalogVersion.hold()
         CatalogVersion.objects.filter(pk=CatalogVersion.ONLY).update(machines_sha256=seeds_sha256(folder))
         if report.anything:
             CatalogVersion.bump(at)
@@ -73,42 +80,47 @@ def _load_list(
 ) -> None:
     provider = price_list["provider"]
     name = f"machine prices of {provider}"
-    known = _known(provider)
-    new: list[Observation] = []
-    changed: list[Observation] = []
     listed: set[str] = set()
-    for observation in _observations(report, name, folder, price_list, types):
-        listed.add(observation.key)
-        there = known.get(observation.key)
-        if there is None:
-            new.append(observation)
-        elif _differs(there, observation):
-            changed.append(observation)
-    for start in range(0, len(new), PART):
+    changed_count = 0
+    observations = _observations(report, name, folder, price_list, types)
+    while part := list(islice(observations, PART)):
+        listed.update(one.key for one in part)
         with transaction.atomic():
-            _insert(new[start : start + PART], at)
-    for start in range(0, len(changed), PART):
+            CatalogVersion.hold()
+            changed_count += _take(part, at)
+    here = Offer.objects.filter(provider=provider, not_comparable__in=REASONS.values())
+    dropped = [pk for pk, key in here.filter(ONLY_SHIPPED).values_list("pk", "key") if key not in listed]
+    for start in range(0, len(dropped), KEYS_OF_A_QUERY):
         with transaction.atomic():
-            record(changed[start : start + PART], at)
-    gone = Offer.objects.filter(provider=provider, gone_since__isnull=True, confirmed_by__isnull=True).filter(
-        not_comparable__in=REASONS.values()
-    )
-    dropped = [pk for pk, key in gone.values_list("pk", "key") if key not in listed]
-    for start in range(0, len(dropped), 500):
-        Offer.objects.filter(pk__in=dropped[start : start + 500]).update(gone_since=at)
+            CatalogVersion.hold()
+            # Asked again: a run may have listed one of them since.
+            unlisted = Offer.objects.filter(ONLY_SHIPPED, pk__in=dropped[start : start + KEYS_OF_A_QUERY])
+            changed_count += unlisted.update(gone_since=at)
     report.kept[name] = len(listed)
-    report.changed[name] = len(new) + len(changed) + len(dropped)
+    report.changed[name] = changed_count
 
 
-def _known(provider: str) -> dict[str, Known]:
-    rows = Offer.objects.filter(provider=provider, current_price__isnull=False).values_list(
-        "key", "current_price__amount", "confirmed_on", "vcpu", "ram_gib", "not_comparable"
-    )
-    return {
-        key: Known(amount, confirmed_on, vcpu, ram_gib, reason)
-        for key, amount, confirmed_on, vcpu, ram_gib, reason in rows.iterator(chunk_size=5000)
-        if amount is not None
-    }
+def _take(part: list[Observation], at: datetime) -> int:
+    """Write what is new or differs, while no one else writes prices; how many of them."""
+    known = _known([one.key for one in part])
+    new = [one for one in part if one.key not in known]
+    changed = [one for one in part if one.key in known and _differs(known[one.key], one)]
+    if new:
+        _insert(new, at)
+    record(changed, at)
+    return len(new) + len(changed)
+
+
+def _known(keys: list[str]) -> dict[str, Known]:
+    found: dict[str, Known] = {}
+    for start in range(0, len(keys), KEYS_OF_A_QUERY):
+        rows = Offer.objects.filter(key__in=keys[start : start + KEYS_OF_A_QUERY]).values_list(
+            "key", "current_price__amount", "confirmed_on", "vcpu", "ram_gib", "not_comparable"
+        )
+        found.update(
+            {key: Known(amount, on, vcpu, ram_gib, reason) for key, amount, on, vcpu, ram_gib, reason in rows}
+        )
+    return found
 
 
 def _differs(there: Known, observation: Observation) -> bool:
@@ -171,8 +183,8 @@ def _insert(observations: list[Observation], at: datetime) -> None:
          for o in observations],
     )  # fmt: skip
     ids: dict[str, int] = {}
-    for start in range(0, len(observations), 500):
-        keys = [one.key for one in observations[start : start + 500]]
+    for start in range(0, len(observations), KEYS_OF_A_QUERY):
+        keys = [one.key for one in observations[start : start + KEYS_OF_A_QUERY]]
         ids.update(Offer.objects.filter(key__in=keys).values_list("key", "pk"))
     _insert_rows(
         Price(recorded_at=at, source=first.source, licence=first.licence),

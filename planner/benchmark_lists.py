@@ -78,6 +78,7 @@ def enlarge(count: int) -> int:
     last_price = Price.objects.aggregate(last=Max("pk"))["last"] or 0
     turns = -(-count // known) - 1 if known else 0
     with transaction.atomic():
+        CatalogVersion.hold()
         for turn in range(1, turns + 1):
             factor = f"(1 + {turn} / 997.0)"
             # Prices first: an offer points at its current one, and its own price back at it.

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import json
 import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection
 
 from accounts.models import User
-from catalog import price_uploads, recording, runs, services, swapping
+from catalog import machine_loading, price_uploads, recording, runs, services, swapping
+from catalog.machine_loading import load_machines
 from catalog.models import (
     KeptBack,
     Offer,
@@ -24,6 +29,7 @@ from catalog.models import (
     RefreshStatus,
     UploadState,
 )
+from catalog.seed_loading import SEEDS, load_seeds
 from catalog.sources.quotes import SourceFailure
 from tests.catalog.conftest import QUICK, Run
 from tests.catalog.stand_in import BASE, StandIn, item, many
@@ -62,6 +68,44 @@ def upload(amount: str, user: User, day: int = 1) -> PriceUpload:
     report, received = price_uploads.receive("prices.csv", (HEAD + row).encode(), user, AT)
     assert received is not None, report.faults
     return received
+
+
+def shipped_lists(folder: Path) -> Path:
+    """A folder of seeds and one of price lists in one: the machines that a stand-in lists too, at another price."""
+    sku, regions = str(item()["armSkuName"]), [f"region{number}" for number in range(20)]
+    names = (
+        "providers",
+        "regions",
+        "billing",
+        "storage",
+        "storage_speeds",
+        "egress",
+        "market_days",
+        "exchange",
+    )
+    for name in names:
+        rows = [{"slug": "azure", "name": "Microsoft Azure"}] if name == "providers" else []
+        (folder / f"{name}.json").write_text(json.dumps({name: rows}), encoding="utf-8")
+    with (SEEDS / "offers.csv").open(encoding="utf-8", newline="") as lines:
+        columns = next(csv.reader(lines))
+    with (folder / "offers.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, restval="")
+        writer.writeheader()
+        writer.writerows(
+            {
+                "provider": "azure", "sku": sku, "region": region, "tier": "on_demand", "amount": "2",
+                "currency": "USD", "unit": "hour", "observed_on": "2026-10-01", "observed_precision": "day",
+                "source": "list", "not_comparable": "size_unknown",
+            }
+            for region in regions
+        )  # fmt: skip
+    (folder / "types.csv").write_text("provider,sku,kind\n", encoding="utf-8")
+    price_list = {"provider": "azure", "file": "prices.csv.gz", "source": "list", "licence": ""}
+    (folder / "lists.json").write_text(json.dumps({"lists": [price_list]}), encoding="utf-8")
+    rows_of = "".join(f"{sku},{region},2,USD,2026-10-01\n" for region in regions)
+    with gzip.open(folder / "prices.csv.gz", "wt", encoding="utf-8") as packed:
+        packed.write(f"sku,region,amount,currency,observed_on\n{rows_of}")
+    return folder
 
 
 def kept_back(run: Run) -> KeptBack:
@@ -265,6 +309,49 @@ def test_a_price_that_is_taken_while_the_next_run_arrives_stays_on_record(
         assert held.user == staff
         assert not KeptBack.objects.open().exists()  # judged anew, by the price that was taken
         assert Refresh.objects.latest("pk").status == RefreshStatus.SUCCEEDED
+
+
+@pytest.mark.parametrize("is_locked", [False, True])
+@pytest.mark.parametrize("loads", ["seeds", "machines"])
+def test_shipped_prices_that_are_loaded_beside_a_refresh_come_one_after_the_other(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, run: Run, loads: str, is_locked: bool
+) -> None:
+    """With the lock taken out both add the machines that neither knew, and the loading breaks: the race is real."""
+    shipped = shipped_lists(tmp_path)
+    at_work, ended = threading.Event(), threading.Event()
+    loader = threading.local()
+
+    def slowed(write: Callable[..., Any]) -> Callable[..., Any]:
+        def late(*args: Any, **kwargs: Any) -> Any:
+            if getattr(loader, "is_here", False) and not at_work.is_set():
+                at_work.set()
+                ended.wait(1 if is_locked else 10)  # with the lock the run does not end
+            return write(*args, **kwargs)
+
+        return late
+
+    def load() -> None:
+        loader.is_here = True
+        load_machines(AT, shipped) if loads == "machines" else load_seeds(AT, shipped)
+
+    def arrive() -> None:
+        assert at_work.wait(10)
+        run(StandIn(many(20)))
+        ended.set()
+
+    monkeypatch.setattr(Offer.objects, "bulk_create", slowed(Offer.objects.bulk_create))
+    monkeypatch.setattr(machine_loading, "_insert", slowed(machine_loading._insert))
+    if not is_locked:
+        take_out_locks(monkeypatch, "catalog.services", "catalog.machine_loading", "catalog.seed_loading")
+    raised = together(load, arrive)
+    assert [type(error) for error in raised] == ([] if is_locked else [IntegrityError])
+    current = Offer.objects.current().select_related("current_price").order_by("usd_per_hour")
+    amounts = [offer.current_price.amount for offer in current if offer.current_price]
+    assert amounts == [Decimal("3.5") + Decimal(number) / 100 for number in range(20)], (
+        "the run is the newer word"
+    )
+    if is_locked:
+        assert Price.objects.filter(amount=2).count() == 20, "the shipped price stays as history"
 
 
 def test_a_price_that_the_next_run_forgot_is_told_as_decided(run: Run, staff: User) -> None:
