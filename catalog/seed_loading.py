@@ -31,6 +31,7 @@ from catalog.models import (
     StorageSpeed,
 )
 from catalog.recording import CHUNK, Observation, record, rounded, write_dollars
+from catalog.term_prices import replace
 
 SEEDS = Path(__file__).parent / "seeds"
 
@@ -74,9 +75,9 @@ def load_seeds(at: datetime, folder: Path = SEEDS) -> SeedReport:
         _load_table(report, Region, "regions", folder, ("provider_id", "code"))
         _load_table(report, BillingTerms, "billing", folder, ("provider_id",))
         storage_key = ("provider_id", "region", "kind", "name")
-        _load_terms(report, StoragePrice, "storage", folder, storage_key)
+        _load_steps(report, StoragePrice, "storage", folder, storage_key, at)
         _load_table(report, StorageSpeed, "storage_speeds", folder, ("provider_id", "kind", "name"))
-        _load_terms(report, EgressTier, "egress", folder, ("provider_id", "region"))
+        _load_steps(report, EgressTier, "egress", folder, ("provider_id", "region"), at)
         _load_table(report, MarketDay, "market_days", folder, ("accelerator_id", "on"))
         _load_table(report, ExchangeRate, "exchange", folder, ("on", "currency"))
         _load_offers(report, folder, at)
@@ -127,16 +128,40 @@ def _load_table(
     load_rows(report, model, name, _rows(folder, name), key)
 
 
-def _load_terms(
-    report: SeedReport, model: type[models.Model], name: str, folder: Path, whole: tuple[str, ...]
+def _load_steps(
+    report: SeedReport,
+    model: type[StoragePrice] | type[EgressTier],
+    name: str,
+    folder: Path,
+    whole: tuple[str, ...],
+    at: datetime,
 ) -> None:
     """Prices in steps: where a run brought any step of what ``whole`` names, the shipped steps stay out."""
-    brought = set(model._default_manager.exclude(refresh=None).values_list(*whole))
-    rows = [
-        row for row in _rows(folder, name)
-        if tuple(row.get(part.removesuffix("_id"), "") for part in whole) not in brought
-    ]  # fmt: skip
-    load_rows(report, model, name, rows, (*whole, "from_gb"))
+    brought = set(model.objects.in_force().exclude(refresh=None).values_list(*whole))
+    lists: dict[tuple[Any, ...], list[Any]] = {}
+    for cells in _rows(folder, name):
+        step = _made(model, cells)
+        key = tuple(getattr(step, part) for part in whole)
+        if key not in brought:
+            lists.setdefault(key, []).append(step)
+    for key, steps in lists.items():
+        known = model.objects.filter(**dict(zip(whole, key, strict=True)))
+        if replace(known, steps, at):
+            report.changed[name] += len(steps)
+    report.read[name] = sum(map(len, lists.values()))
+    report.kept[name] = model.objects.in_force().count()
+
+
+def _made(model: type[models.Model], cells: dict[str, Any]) -> Any:
+    """A row of a seed as a row of the database that is not written yet."""
+    values = {
+        column.attname: column.to_python(cells[column.name])
+        for column in model._meta.concrete_fields
+        if column.name in cells and not column.is_relation
+    }
+    for relation in {"provider", "accelerator"} & set(cells):
+        values[f"{relation}_id"] = cells[relation]
+    return model(**values)
 
 
 def load_rows(
@@ -153,14 +178,7 @@ def load_rows(
     changed: list[models.Model] = []
     touched: set[str] = set()
     for cells in rows:
-        values = {
-            attname: column.to_python(cells[column.name])
-            for attname, column in columns.items()
-            if column.name in cells and not column.is_relation
-        }
-        for relation in {"provider", "accelerator"} & set(cells):
-            values[f"{relation}_id"] = cells[relation]
-        fresh = model(**values)
+        fresh = _made(model, cells)
         row = known.get(tuple(getattr(fresh, part) for part in key))
         if row is None:
             new.append(fresh)

@@ -1,24 +1,28 @@
 """Prices of storage and transfer as sources publish them: collected from a run, judged like machines' prices, written.
 
-They replace what is known of the same storage, or of the same provider and region's transfer, as a whole. What a run
-does not list stays, with its date. Rows that a run brought are not overwritten by shipped ones.
+They replace what is known of the same storage, or of the same provider and region's transfer, as a whole; what was in
+force before stays as history. What a run does not list stays, with its date. Shipped rows never take a run's place.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from itertools import pairwise
+from typing import TypeVar
 
-from catalog.models import UNIT_PRICE_DIGITS, EgressTier, Refresh, StoragePrice
+from catalog.models import UNIT_PRICE_DIGITS, EgressTier, Refresh, SteppedQuerySet, StoragePrice
 from catalog.sources.quotes import EgressQuote, StorageQuote
 
 MOVE_MAXIMUM = Decimal(2)
+SEEN = ("observed", "source", "note", "refresh_id", "is_default", "to_gb")
+"""What of a step in force follows its source while its price is the same."""
 DIGIT = Decimal(1).scaleb(-UNIT_PRICE_DIGITS["decimal_places"])
 
+Step = TypeVar("Step", StorageQuote, EgressQuote)
 Place = tuple[str, str]
 """A provider and region."""
 StorageKey = tuple[str, str, str, str]
@@ -80,10 +84,10 @@ def known_amounts(reading: TermReading) -> dict[StorageKey | Place, dict[Decimal
     """What is in force of the storages and regions that a reading speaks of: amounts per byte unit by step."""
     found: dict[StorageKey | Place, dict[Decimal, tuple[Decimal, str]]] = {}
     providers = {key[0] for key in (*reading.storage, *reading.egress)}
-    for price in StoragePrice.objects.filter(provider__in=providers):
+    for price in StoragePrice.objects.in_force().filter(provider__in=providers):
         key = (price.provider_id, price.region, price.kind, price.name)
         found.setdefault(key, {})[price.from_gb] = (price.amount_per_month / price.per_bytes, price.currency)
-    for tier in EgressTier.objects.filter(provider__in=providers):
+    for tier in EgressTier.objects.in_force().filter(provider__in=providers):
         found.setdefault((tier.provider_id, tier.region), {})[tier.from_gb] = (
             tier.amount_per_gb / tier.per_bytes, tier.currency,
         )  # fmt: skip
@@ -122,41 +126,72 @@ def take(reading: TermReading, run: Refresh, source: str, at: datetime) -> int:
     observed = run.started_at.date().isoformat()
     for (provider, region, kind, name), steps in reading.storage.items():
         here = StoragePrice.objects.filter(provider=provider, region=region, kind=kind, name=name)
-        was = {price.from_gb: (price.amount_per_month, price.currency, price.per_bytes) for price in here}
-        rows = [
+        prices = [
             StoragePrice(
-                provider_id=provider, region=region, kind=kind, name=name, from_gb=one.from_gb, to_gb=one.to_gb,
+                provider_id=provider, region=region, kind=kind, name=name, from_gb=one.from_gb, to_gb=end,
                 amount_per_month=one.amount_per_month.quantize(DIGIT, ROUND_HALF_EVEN), per_bytes=one.per_bytes,
                 currency=one.currency, is_default=one.is_default, note=one.note, source=source, observed=observed,
                 refresh=run,
             )
-            for one in (steps[start] for start in sorted(steps))
+            for one, end in _with_ends(steps)
         ]  # fmt: skip
-        changed += was != {row.from_gb: (row.amount_per_month, row.currency, row.per_bytes) for row in rows}
-        here.delete()
-        StoragePrice.objects.bulk_create(rows)
+        changed += replace(here, prices, at)
     for (provider, region), steps_out in reading.egress.items():
         known = EgressTier.objects.filter(provider=provider, region=region)
-        before = {tier.from_gb: (tier.amount_per_gb, tier.currency, tier.per_bytes) for tier in known}
-        tiers = _tiers(provider, region, steps_out, run, source, observed)
-        changed += before != {
-            tier.from_gb: (tier.amount_per_gb, tier.currency, tier.per_bytes) for tier in tiers
-        }
-        known.delete()
-        EgressTier.objects.bulk_create(tiers)
+        tiers = [
+            EgressTier(
+                provider_id=provider, region=region, from_gb=one.from_gb, to_gb=end,
+                amount_per_gb=one.amount_per_gb.quantize(DIGIT, ROUND_HALF_EVEN), per_bytes=one.per_bytes,
+                currency=one.currency, note=one.note, source=source, observed=observed, refresh=run,
+            )
+            for one, end in _with_ends(steps_out)
+        ]  # fmt: skip
+        changed += replace(known, tiers, at)
     return changed
 
 
-def _tiers(
-    provider: str, region: str, steps: Mapping[Decimal, EgressQuote], run: Refresh, source: str, observed: str
-) -> list[EgressTier]:
+def _with_ends(steps: Mapping[Decimal, Step]) -> list[tuple[Step, Decimal | None]]:
+    """Steps in their order, each with where the next one begins."""
     ordered = [steps[start] for start in sorted(steps)]
     ends = [following.from_gb for following in ordered[1:]] + [ordered[-1].to_gb]
-    return [
-        EgressTier(
-            provider_id=provider, region=region, from_gb=one.from_gb, to_gb=end,
-            amount_per_gb=one.amount_per_gb.quantize(DIGIT, ROUND_HALF_EVEN), per_bytes=one.per_bytes,
-            currency=one.currency, note=one.note, source=source, observed=observed, refresh=run,
+    return list(zip(ordered, ends, strict=True))
+
+
+def replace(
+    known: SteppedQuerySet, rows: Sequence[StoragePrice] | Sequence[EgressTier], at: datetime
+) -> bool:
+    """Let these steps be the ones in force in the place of ``known``; whether any price is another.
+
+    Steps that cost the same stay, seen on another day. Otherwise all of them become history and all new ones are added:
+    half a list of steps is a price that nobody asks.
+    """
+    there = {step.from_gb: step for step in known.in_force()}
+    if prices_of(there.values()) == prices_of(rows):
+        for row in rows:
+            step = there[row.from_gb]
+            changed = [name for name in SEEN if getattr(step, name, None) != getattr(row, name, None)]
+            for name in changed:
+                setattr(step, name, getattr(row, name))
+            if changed:
+                step.save(update_fields=changed)
+        return False
+    known.in_force().update(replaced_at=at)
+    for row in rows:
+        row.recorded_at, row.first_observed = at, row.observed
+    known.model._default_manager.bulk_create(rows)
+    return True
+
+
+def prices_of(steps: Iterable[StoragePrice | EgressTier]) -> list[tuple[Decimal | str | int | None, ...]]:
+    """What two lists of steps must share to be the same price. But for the last, a step ends where the next begins."""
+    ordered = sorted(steps, key=lambda step: step.from_gb)
+    found: list[tuple[Decimal | str | int | None, ...]] = [
+        (
+            step.from_gb,
+            step.amount_per_month if isinstance(step, StoragePrice) else step.amount_per_gb,
+            step.currency,
+            step.per_bytes,
         )
-        for one, end in zip(ordered, ends, strict=True)
-    ]  # fmt: skip
+        for step in ordered
+    ]
+    return [*found, *((step.to_gb,) for step in ordered[-1:])]

@@ -123,10 +123,10 @@ def offer(request: HttpRequest, pk: int) -> HttpResponse:
         "prices": found.prices.all()[:PRICES_SHOWN],
         "price_chart": price_charts.of_offer(history.steps_of(found)),
         "terms": sheets.billing_facts(getattr(provider, "billing", None)),
-        "storage": provider.storage_prices.filter(region__in=("", found.region)),
+        "storage": provider.storage_prices.in_force().filter(region__in=("", found.region)),
         "speeds": [sheets.storage_speed_row(one) for one in provider.storage_speeds.all()],
-        "egress": provider.egress_tiers.filter(region=found.region)
-        or provider.egress_tiers.filter(region=""),
+        "egress": provider.egress_tiers.in_force().filter(region=found.region)
+        or provider.egress_tiers.in_force().filter(region=""),
     }
     return render(request, "catalog/offer.html", context)
 

@@ -93,7 +93,7 @@ def build(version: str, at: datetime, *, past: bool) -> Market:
     return assemble(
         version,
         rows,
-        terms=terms_by_provider(),
+        terms=terms_by_provider(at if past else None),
         rates=rates_on(at.date()),
         places=places(),
         hosts=host_facts.hosts(),
@@ -103,4 +103,4 @@ def build(version: str, at: datetime, *, past: bool) -> Market:
 
 def assemble_private(version: str, rows: list[Row], at: datetime) -> Market:
     """A market of a team's own rows alone, with the terms and rates that the public one has."""
-    return assemble(version, rows, terms=terms_by_provider(), rates=rates_on(at.date()), places=places())
+    return assemble(version, rows, terms=terms_by_provider(at), rates=rates_on(at.date()), places=places())

@@ -131,7 +131,8 @@ class ProviderTerms(NamedTuple):
         return Decimal(self.caps[max(fitting, key=len)]) if fitting else None
 
 
-def terms_by_provider() -> dict[str, ProviderTerms]:
+def terms_by_provider(at: datetime | None = None) -> dict[str, ProviderTerms]:
+    """What each provider bills beside the machine: now, or as it was in force at a moment."""
     terms: dict[str, ProviderTerms] = {}
 
     def of(provider: str) -> ProviderTerms:
@@ -141,7 +142,11 @@ def terms_by_provider() -> dict[str, ProviderTerms]:
         "provider_id", "unit_s", "minimum_s", "source", "cap_hours"
     ):
         terms[provider] = ProviderTerms(unit_s, minimum_s, source or None, {}, {}, caps)
-    for price in StoragePrice.objects.filter(is_default=True, from_gb=0):
+    storage, egress = (
+        model.objects.in_force() if at is None else model.objects.as_of(at)
+        for model in (StoragePrice, EgressTier)
+    )
+    for price in storage.filter(is_default=True, from_gb=0):
         of(price.provider_id).storage[price.region] = offers.StoragePrice(
             price_per_gb_month=price.amount_per_month * GB / price.per_bytes,
             currency=price.currency,
@@ -149,7 +154,7 @@ def terms_by_provider() -> dict[str, ProviderTerms]:
             observed_on=_day(price.observed),
         )
     steps: dict[tuple[str, str], list[EgressTier]] = {}
-    for tier in EgressTier.objects.order_by("provider", "region", "from_gb"):
+    for tier in egress.order_by("provider", "region", "from_gb"):
         steps.setdefault((tier.provider_id, tier.region), []).append(tier)
     for (provider, region), tiers in steps.items():
         if tiers[0].from_gb != 0:

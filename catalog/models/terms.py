@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -42,13 +42,46 @@ class BillingTerms(models.Model):
         return f"{self.provider_id}: billing"
 
 
+class SteppedQuerySet(models.QuerySet[Any]):
+    """Prices in steps, of which old ones are kept: a list of steps is replaced as a whole."""
+
+    def in_force(self) -> SteppedQuerySet:
+        return self.filter(replaced_at__isnull=True)
+
+    def as_of(self, at: datetime) -> SteppedQuerySet:
+        """Those that were in force at a moment, as far as it was known then."""
+        known = Q(recorded_at__isnull=True) | Q(recorded_at__lte=at)
+        return self.filter(known, Q(replaced_at__isnull=True) | Q(replaced_at__gt=at))
+
+
+class Stepped(models.Model):
+    """When a step came and went. Its price never changes; ``observed`` is the day on which it was last seen."""
+
+    observed = models.CharField(max_length=40, blank=True)
+    """As the source gives it, which may be a month or a year; empty is undated."""
+    first_observed = models.CharField(max_length=40, blank=True)
+    recorded_at = models.DateTimeField(null=True, blank=True)
+    """When it came into the catalog; empty for what was there before old ones were kept."""
+    replaced_at = models.DateTimeField(null=True, blank=True)
+    """When others took its place; empty while it is in force."""
+    refresh = models.ForeignKey(
+        "catalog.Refresh", on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    """The run that saw it last; empty for shipped rows, which do not take the place of one of a run."""
+
+    objects = SteppedQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+
+
 class StorageKind(models.TextChoices):
     BLOCK = "block", _("Block storage")
     FILE = "file", _("File storage")
     OBJECT = "object", _("Object storage")
 
 
-class StoragePrice(models.Model):
+class StoragePrice(Stepped):
     """A price per GB (or GiB) and month of one kind of storage. No row: unknown. Zero: known to be free."""
 
     provider = models.ForeignKey(Provider, on_delete=models.CASCADE, related_name="storage_prices")
@@ -65,15 +98,14 @@ class StoragePrice(models.Model):
     """The one that a bill uses where the plan does not say which."""
     note = models.CharField(max_length=200, blank=True)
     source = models.CharField(max_length=400)
-    observed = models.CharField(max_length=40, blank=True)
-    refresh = models.ForeignKey("Refresh", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    """The run that brought it; empty for shipped rows, which do not overwrite one of a run."""
 
     class Meta:
         ordering = ("provider", "kind", "name", "from_gb")
         constraints = [
             models.UniqueConstraint(
-                fields=["provider", "region", "kind", "name", "from_gb"], name="catalog_storage_price_once"
+                fields=["provider", "region", "kind", "name", "from_gb"],
+                condition=Q(replaced_at__isnull=True),
+                name="catalog_storage_price_in_force_once",
             )
         ]
 
@@ -110,7 +142,7 @@ class StorageSpeed(models.Model):
         return f"{self.provider_id} {self.name}"
 
 
-class EgressTier(models.Model):
+class EgressTier(Stepped):
     """One step of a provider's price for data sent to the internet in a month; tiers follow each other.
 
     No row for a provider: unknown. A free allowance is a tier at zero.
@@ -126,14 +158,15 @@ class EgressTier(models.Model):
     note = models.CharField(max_length=200, blank=True)
     currency = models.CharField(max_length=3)
     source = models.CharField(max_length=400)
-    observed = models.CharField(max_length=40, blank=True)
-    refresh = models.ForeignKey("Refresh", on_delete=models.PROTECT, null=True, blank=True, related_name="+")
-    """The run that brought it; empty for shipped rows, which do not overwrite one of a run."""
 
     class Meta:
         ordering = ("provider", "region", "from_gb")
         constraints = [
-            models.UniqueConstraint(fields=["provider", "region", "from_gb"], name="catalog_egress_tier_once")
+            models.UniqueConstraint(
+                fields=["provider", "region", "from_gb"],
+                condition=Q(replaced_at__isnull=True),
+                name="catalog_egress_tier_in_force_once",
+            )
         ]
 
     def __str__(self) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +18,7 @@ from catalog.judging import read_pages
 from catalog.models import CatalogVersion, EgressTier, Offer, Provider, Refresh, StoragePrice
 from catalog.recording import Observation, record
 from catalog.runs import kept_pages
-from catalog.seed_loading import load_seeds
+from catalog.seed_loading import SEEDS, load_seeds
 from catalog.sources import SOURCES
 from planner import market
 from tests.catalog.source_bodies import BASE, AnySource
@@ -44,11 +47,11 @@ def ask(settings: Any) -> Ask:
 
 def storage() -> set[tuple[str, str, str, int, Decimal, int, bool]]:
     columns = ("provider", "region", "name", "from_gb", "amount_per_month", "per_bytes", "is_default")
-    return {tuple(row) for row in StoragePrice.objects.values_list(*columns)}
+    return {tuple(row) for row in StoragePrice.objects.in_force().values_list(*columns)}
 
 
 def egress(provider: str) -> list[tuple[str, int, int | None, float]]:
-    tiers = EgressTier.objects.filter(provider=provider).order_by("region", "from_gb")
+    tiers = EgressTier.objects.in_force().filter(provider=provider).order_by("region", "from_gb")
     return [
         (
             one.region,
@@ -180,15 +183,17 @@ def test_steps_that_do_not_follow_each_other_are_no_price(ask: Ask, old: bytes, 
 
 def test_shipped_terms_do_not_overwrite_those_of_a_run(ask: Ask) -> None:
     load_seeds(AT)
-    shipped = StoragePrice.objects.get(provider="oci", name="Block volume").amount_per_month
+    shipped = StoragePrice.objects.in_force().get(provider="oci", name="Block volume").amount_per_month
     ask("oci")
     assert (
-        StoragePrice.objects.get(provider="oci", name="Block volume").amount_per_month
+        StoragePrice.objects.in_force().get(provider="oci", name="Block volume").amount_per_month
         == Decimal("0.03")
         != shipped
     )
     load_seeds(AT + timedelta(days=1))
-    assert StoragePrice.objects.get(provider="oci", name="Block volume").amount_per_month == Decimal("0.03")
+    assert StoragePrice.objects.in_force().get(
+        provider="oci", name="Block volume"
+    ).amount_per_month == Decimal("0.03")
     assert egress("oci") == [("", 0, 10_240, 0), ("", 10_240, None, 0.01)]
     assert ("azure", "eastus", "Hot LRS", 0, Decimal("0.018"), 10**9, False) in storage(), (
         "others are shipped as before"
@@ -217,3 +222,77 @@ def test_bills_and_the_offers_page_use_what_was_read(ask: Ask, client: Client) -
     assert SOURCES["aws_terms"].title in page
     assert "hand" not in page.split("Storage and data to the internet")[1].split("</table>")[0]
     assert "AWS price list: transfer" in client.get("/catalog/sources/").content.decode()
+
+
+def moved(amount: str) -> AnySource:
+    """The transfer of AWS with its first step at another price."""
+    stand_in = AnySource("aws_terms")
+    stand_in.bodies = {
+        path: body.replace(b'"0.1000000000"', f'"{amount}"'.encode())
+        for path, body in stand_in.bodies.items()
+    }
+    return stand_in
+
+
+def test_a_new_price_of_transfer_leaves_the_old_steps_as_history(ask: Ask) -> None:
+    ask("aws_terms")
+    ask("aws_terms", day=1)
+    run = ask("aws_terms", moved("0.09"), day=2)
+    assert (run.status, run.changed_count) == ("succeeded", 1)
+    assert [price for *_rest, price in egress("aws")] == [0.09, 0.08, 0.06]
+    old = EgressTier.objects.filter(replaced_at__isnull=False).order_by("from_gb")
+    assert [float(tier.amount_per_gb) for tier in old] == [0.1, 0.08, 0.06]
+    days = [AT.date() + timedelta(days=day) for day in (0, 1, 2)]
+    first = old[0]
+    assert first.recorded_at is not None
+    assert first.replaced_at is not None
+    assert (first.recorded_at.date(), first.replaced_at.date()) == (days[0], days[2])
+    assert (first.first_observed, first.observed) == (days[0].isoformat(), days[1].isoformat())
+
+    def price_on(day: float) -> list[float]:
+        tiers = EgressTier.objects.as_of(AT + timedelta(days=day)).filter(provider="aws").order_by("from_gb")
+        return [float(tier.amount_per_gb) for tier in tiers]
+
+    assert [price_on(day) for day in (-1, 1.5, 3)] == [[], [0.1, 0.08, 0.06], [0.09, 0.08, 0.06]]
+
+
+def test_a_market_of_the_past_bills_transfer_and_storage_as_they_were_in_force(ask: Ask) -> None:
+    machine = Observation(
+        provider="aws", sku="g5.2xlarge", region="us-east-1", amount=Decimal("1.2"), currency="USD", source="page",
+        observed_on=AT.date(), accelerator="A10G", gpu_count=1,
+    )  # fmt: skip
+    record([machine], AT)
+    ask("aws_terms")
+    ask("aws")
+    ask("aws_terms", moved("0.09"), day=2)
+
+    def first_step(day: float) -> tuple[float, float]:
+        found = market.current(AT + timedelta(days=day))
+        terms = found.terms[found.terms_index[0]]
+        assert terms.egress is not None
+        assert terms.storage is not None
+        return float(terms.egress.steps[0].price_per_gb), float(terms.storage.price_per_gb_month)
+
+    assert first_step(1) == (0.1, 0.07)
+    assert first_step(3) == (0.09, 0.07)
+    assert first_step(1) == (0.1, 0.07), "asked again, the past is the same"
+
+
+def test_shipped_steps_that_change_leave_history_and_the_same_ones_none(tmp_path: Path) -> None:
+    load_seeds(AT)
+    steps = (StoragePrice.objects.count(), EgressTier.objects.count())
+    load_seeds(AT + timedelta(days=1))
+    assert (StoragePrice.objects.count(), EgressTier.objects.count()) == steps
+    folder = tmp_path / "seeds"
+    shutil.copytree(SEEDS, folder, ignore=shutil.ignore_patterns("machines"))
+    storage_seed = folder / "storage.json"
+    rows = json.loads(storage_seed.read_text(encoding="utf-8"))
+    (hyperstack,) = (row for row in rows["storage"] if row["provider"] == "hyperstack")
+    hyperstack["amount_per_month"] = "0.09"
+    storage_seed.write_text(json.dumps(rows), encoding="utf-8")
+    report = load_seeds(AT + timedelta(days=2), folder)
+    assert report.changed["storage"] == 1
+    now = StoragePrice.objects.in_force().get(provider="hyperstack")
+    before = StoragePrice.objects.as_of(AT + timedelta(days=1)).get(provider="hyperstack")
+    assert (now.amount_per_month, float(before.amount_per_month)) == (Decimal("0.09"), 0.07064502)
+    assert before.replaced_at == AT + timedelta(days=2)
