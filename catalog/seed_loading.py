@@ -31,6 +31,7 @@ from catalog.models import (
     StorageSpeed,
 )
 from catalog.recording import CHUNK, Observation, record, rounded, write_dollars
+from catalog.source_words import shortened
 from catalog.term_prices import replace
 
 SEEDS = Path(__file__).parent / "seeds"
@@ -262,7 +263,7 @@ def observation_of(row: dict[str, str]) -> Observation:
         spec_source=row["spec_source"],
         not_comparable=row["not_comparable"],
         not_comparable_detail=row["not_comparable_detail"],
-        note=row["note"][:200],
+        note=shortened(row["note"], 200),
         amount=rounded(amount),
         currency=row["currency"],
         unit=row["unit"],

@@ -250,5 +250,5 @@ PRICE: tuple[Column, ...] = (
 KNOWN: tuple[Column, ...] = (
     Column("misses", _("Missed targets"), "code", lambda c: ", ".join(miss.target for miss in c.misses) or None),
     Column("warnings", _("To know"), "code", lambda c: ", ".join(c.warnings) or None),
-    Column("source", _("Source of the price"), "text", lambda c: c.offer.source),
+    Column("source", _("Source of the price"), "code", lambda c: c.offer.source),
 )  # fmt: skip

@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 
+from catalog.source_words import said
 from planner import wording
 from planner.columns import Column
 from planner.sizing.quantities import GIB, Estimate
 from planner.sizing.results import Candidate
 
 SIGNS = {"USD": "$", "JPY": "¥", "EUR": "€"}
+HOURS_SHOWN = 0.01
+"""Shorter than this is told in seconds."""
 DECIMALS = {"USD": 2, "JPY": 0, "EUR": 2}
 
 
@@ -43,7 +46,14 @@ def money(amount: Decimal, currency: str, *, decimals: int | None = None) -> str
 
 
 def money_plain(amount: Decimal, currency: str, *, decimals: int | None = None) -> str:
+    """To the currency's smallest unit; below it to two digits, so that nothing reads 0 that is not.
+
+    >>> money_plain(Decimal("4912.334"), "USD"), money_plain(Decimal("0.00033"), "USD"), money_plain(Decimal(0), "USD")
+    ('4,912.33', '0.00033', '0.00')
+    """
     places = DECIMALS.get(currency, 2) if decimals is None else decimals
+    if 0 < abs(amount) < Decimal(1).scaleb(-places):
+        return f"{amount.quantize(Decimal(1).scaleb(amount.adjusted() - 1), ROUND_HALF_UP):f}"
     return f"{amount.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):,f}"
 
 
@@ -56,6 +66,15 @@ def gib(size_bytes: float) -> str:
 def seconds(value: float) -> tuple[str, str]:
     """A duration and its unit: milliseconds below one second."""
     return (significant(value * 1000), "ms") if value < 1 else (significant(value), "s")
+
+
+def hours(value: float) -> tuple[str, str]:
+    """Hours, and seconds below a hundredth of one.
+
+    >>> hours(6.89), hours(0.0017)
+    (('6.89', 'h'), ('6.12', 's'))
+    """
+    return (significant(value), "h") if value >= HOURS_SHOWN or value <= 0 else seconds(value * 3600)
 
 
 class There(NamedTuple):
@@ -103,6 +122,9 @@ def ranged(estimate: Estimate | None, unit: str, opens: str = "") -> Figure | No
     """An estimate in its own unit with its range."""
     if estimate is None:
         return None
+    if unit == "h" and 0 < estimate.value < HOURS_SHOWN:
+        each = {name: getattr(estimate, name) * 3600 for name in ("value", "low", "high")}
+        return duration(Estimate(**each), opens)
     ends = f"{significant(estimate.low, 2)}–{significant(estimate.high, 2)}"
     return Figure(significant(estimate.value), unit, f"{ends} {unit}" if unit == "h" else ends, opens)
 
@@ -134,7 +156,7 @@ def cell(column: Column, candidate: Candidate) -> Cell:
     if column.kind == "flag":
         return Cell(column, _("yes") if value else _("no"))
     if column.kind == "code":
-        return Cell(column, wording.word(column.key, value))
+        return Cell(column, said(str(value)) if column.key == "source" else wording.word(column.key, value))
     if column.kind == "date":
         return Cell(column, value.isoformat() if isinstance(value, date) else str(value))
     if column.kind == "number":

@@ -10,6 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from catalog.source_words import said
 from planner import cautions, change_words, kinds, remedies, wording
 from planner.candidate_views import CandidateView, candidate_view
 from planner.columns import Column
@@ -25,7 +26,7 @@ def model_label(
 ) -> str:
     """What the list of suggestions says beside a name."""
     size = f"{parameters / 1e9:,.1f}B" if parameters else ""
-    words = [size, attention, licence or "", "" if is_sized else _("not sized yet")]
+    words = [size, said(attention), said(licence or ""), "" if is_sized else _("not sized yet")]
     return " · ".join(word for word in words if word)
 
 
@@ -178,18 +179,18 @@ def _headline(comparison: Comparison, best: Candidate | None) -> tuple[str, str]
     if best is None:
         return "nothing", _("No machine on the market can run this as asked")
     words: dict[str, Any] = {
-        "gpus": best.gpus_per_replica,
+        "gpus": f"{best.gpus_per_replica:,}",
         "name": best.offer.accelerator,
-        "replicas": best.replicas,
+        "replicas": f"{best.replicas:,}",
     }
     if best.class_ == 3 and "host_ram_short" in best.warnings and _has_headroom(best):
         return "tight", _(
-            "It fits on the GPUs, but every host is short of memory to load it; first comes %(gpus)d × %(name)s per "
+            "It fits on the GPUs, but every host is short of memory to load it; first comes %(gpus)s × %(name)s per "
             "replica"
         ) % words
     if best.class_ == 3:
         return "tight", _(
-            "It fits only without the headroom asked for, on %(gpus)d × %(name)s per replica"
+            "It fits only without the headroom asked for, on %(gpus)s × %(name)s per replica"
         ) % words
     if best.class_ == 2:
         return "misses", _misses(best, words)
@@ -217,26 +218,26 @@ def _misses(best: Candidate, words: dict[str, Any]) -> str:
         named = words | {"target": remedies.SHORT[target], "asked": " ".join(seconds(asked))}
         return (
             _(
-                "No machine meets every target; first comes %(gpus)d × %(name)s per replica, which misses only "
+                "No machine meets every target; first comes %(gpus)s × %(name)s per replica, which misses only "
                 "%(target)s ≤ %(asked)s, a default"
             )
             % named
         )
-    return _("No machine meets every target; first comes %(gpus)d × %(name)s per replica") % words
+    return _("No machine meets every target; first comes %(gpus)s × %(name)s per replica") % words
 
 
 def _lede(comparison: Comparison, best: Candidate | None) -> str:
     if best is None:
         return ngettext(
-            "%(n)d offer was looked at; the reason is listed below.",
-            "%(n)d offers were looked at; the reasons are listed below.",
+            "%(n)s offer was looked at; the reason is listed below.",
+            "%(n)s offers were looked at; the reasons are listed below.",
             sum(comparison.rejected_counts.values()),
-        ) % {"n": sum(comparison.rejected_counts.values())}
+        ) % {"n": f"{sum(comparison.rejected_counts.values()):,}"}
     return ngettext(
-        "First of %(n)d candidate: %(provider)s, %(sku)s.",
-        "First of %(n)d candidates: %(provider)s, %(sku)s.",
+        "First of %(n)s candidate: %(provider)s, %(sku)s.",
+        "First of %(n)s candidates: %(provider)s, %(sku)s.",
         comparison.candidates_total,
-    ) % {"n": comparison.candidates_total, "provider": best.offer.provider_name, "sku": best.offer.sku}
+    ) % {"n": f"{comparison.candidates_total:,}", "provider": best.offer.provider_name, "sku": best.offer.sku}
 
 
 def _cheapest(comparison: Comparison, best: Candidate | None) -> str:
@@ -357,7 +358,7 @@ def _smallest_change(comparison: Comparison, would_do: tuple[RemedyView, ...]) -
         return ""
     what = change_words.change({"change": change.change, "to": change.value})
     return ngettext(
-        "The smallest change that would do: %(what)s. Then %(n)d machine meets every target.",
-        "The smallest change that would do: %(what)s. Then %(n)d machines meet every target.",
+        "The smallest change that would do: %(what)s. Then %(n)s machine meets every target.",
+        "The smallest change that would do: %(what)s. Then %(n)s machines meet every target.",
         change.candidates,
-    ) % {"what": what, "n": change.candidates}
+    ) % {"what": what, "n": f"{change.candidates:,}"}

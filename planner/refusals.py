@@ -8,6 +8,7 @@ from typing import Any
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from catalog.source_words import said
 from planner.sizing.architecture import ModelError
 
 Text = str | Promise
@@ -119,6 +120,8 @@ def model_refusal(code: str, params: Mapping[str, Any], fallback: str) -> str:
         "value": "",
         "version": "",
     } | {name: f"{value:,}" if isinstance(value, int) else value for name, value in params.items()}
+    if isinstance(words["kind"], str):
+        words["kind"] = said(words["kind"])
     if code == "config_out_of_range" and not {"low", "high"} <= set(params):
         return fallback
     if code == "unsupported_architecture" and not params.get("kind"):

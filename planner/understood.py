@@ -10,6 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from catalog.source_words import said
 from planner import wording
 from planner.architectures import CAME_FROM
 from planner.model_forms import PARAMETERS_STATED, WORKED_OUT
@@ -116,7 +117,7 @@ def _whole(arch: Architecture, origins: _Origins) -> Iterator[Row]:
         yield Row(_("Kind of model"), kind, ASSUMED)
     else:
         yield origins.row(_("Kind of model"), arch.family, "model_type", "architectures")
-    yield Row(_("Attention"), arch.attention_kind, WORKED)
+    yield Row(_("Attention"), said(arch.attention_kind), WORKED)
     yield origins.row(
         _("Layers"), f"{arch.layer_count:,}", "num_hidden_layers", "n_layer", "n_layers", "num_layers",
         "decoder_layers",
@@ -238,7 +239,7 @@ def _counted(arch: Architecture, config: Mapping[str, Any] | None) -> Iterator[R
 def _warnings(arch: Architecture, config: Mapping[str, Any] | None) -> Iterable[str]:
     given = config or {}
     if arch.not_sized is not None:
-        yield _("It is counted, but not sized yet: %(kind)s.") % {"kind": arch.not_sized}
+        yield _("It is counted, but not sized yet: %(kind)s.") % {"kind": said(arch.not_sized)}
     if given.get(CAME_FROM) == "numbers":
         yield _(
             "Sized as a plain decoder of these numbers. A model with latent attention, states or cross-attention "

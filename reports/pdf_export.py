@@ -14,6 +14,7 @@ from typing import Any
 from django.utils.translation import get_language, ngettext, pgettext
 from django.utils.translation import gettext as _
 
+from catalog.source_words import said
 from planner import assumption_words, kinds
 from planner.charts import cost_speed, render_svg
 from planner.figures import Cell, Figure
@@ -172,8 +173,8 @@ def _workload(item: SheetWorkload) -> dict[str, Any]:
         "chart_alt": chart.title if chart else "",
         "chart_note": chart.left_out_sentence if chart else "",
         "rejected": [_rejected(group) for group in view.rejected],
-        "sources": [asdict(source) for source in view.sources],
-        "assumptions": [asdict(row) for row in view.assumptions],
+        "sources": [{**asdict(row), "source": said(row.source)} for row in view.sources],
+        "assumptions": [{**asdict(row), "source": said(row.source)} for row in view.assumptions],
     }
 
 
@@ -217,7 +218,8 @@ def _quote(quote: presenters.QuoteView) -> dict[str, Any]:
         "offer": quote.offer,
         "place": row.place,
         "layout": row.layout,
-        "machines": ngettext("%(n)d machine", "%(n)d machines", row.it.machines) % {"n": row.it.machines},
+        "machines": ngettext("%(n)s machine", "%(n)s machines", row.it.machines)
+        % {"n": f"{row.it.machines:,}"},
         "speed": "\n".join(figures),
         "monthly": quote.monthly,
         "term": quote.term,
@@ -240,7 +242,12 @@ def _bill(quote: presenters.QuoteView) -> dict[str, Any]:
         "total": quote.monthly,
         "hours": _("Billed hours a month: %(hours)s") % {"hours": f"{row.it.monthly.hours:,.2f}"},
         "lines": [
-            {"what": line.what, "how": line.detail, "amount": line.amount, "source": line.source or line.note}
+            {
+                "what": line.what,
+                "how": line.detail,
+                "amount": line.amount,
+                "source": said(line.source) or line.note,
+            }
             for line in row.bill
         ],
     }
@@ -266,11 +273,11 @@ def _rejected(group: RejectedGroup) -> dict[str, Any]:
             for row in shown
         ],
         "more": ngettext(
-            "and %(n)d more, listed in the CSV and XLSX files",
-            "and %(n)d more, listed in the CSV and XLSX files",
+            "and %(n)s more, listed in the CSV and XLSX files",
+            "and %(n)s more, listed in the CSV and XLSX files",
             more,
         )
-        % {"n": more}
+        % {"n": f"{more:,}"}
         if more > 0
         else "",
     }

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 from xlsxwriter.worksheet import Worksheet
 
+from catalog.source_words import said
 from planner import assumption_words, wording
 from planner.columns import Value
 from reports import checklist_words, presenters, words
@@ -137,7 +138,7 @@ def _bill(sheet: Sheet) -> list[list[Value]]:
             wording.word("line", line.what),
             line.amount,
             candidate.monthly.currency,
-            line.source,
+            said(line.source or "") or None,
         ]
         for workload in sheet.workloads
         for candidate in workload.comparison.candidates
@@ -152,7 +153,7 @@ def _assumptions(sheet: Sheet) -> list[list[Value]]:
             assumption_words.named(item),
             _assumed(item.value),
             item.unit,
-            item.source,
+            said(item.source or ""),
         ]
         for workload in sheet.workloads
         for item in workload.comparison.assumptions

@@ -167,7 +167,7 @@ def _assumption(
     ends = "" if low is None or high is None else f"{digits(low)}–{digits(high)}"
     return (
         f'<tr><th scope="row">{named}</th><td class="num">{shown}</td><td class="num">{ends}</td>'
-        f'<td class="secondary" lang="en">{source(origin)}</td></tr>'
+        f'<td class="secondary">{source(origin)}</td></tr>'
     )
 
 

@@ -11,9 +11,10 @@ from typing import Any
 from django import template
 from django.http import QueryDict
 from django.urls import reverse
-from django.utils.html import conditional_escape, format_html
+from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from catalog.templatetags.quoted import said
 from planner import figures, wording
 from planner.columns import Column
 
@@ -63,12 +64,6 @@ def digits(number: Any) -> str:
 @register.filter
 def amount(number: Decimal, currency: str) -> str:
     return figures.money_plain(number, currency)
-
-
-@register.filter
-def in_english(text: str) -> SafeString:
-    """A source's own words within a sentence of another language."""
-    return format_html('<span lang="en">{}</span>', text)
 
 
 @register.filter
@@ -126,8 +121,8 @@ DOCUMENTS = (
 
 @register.filter
 def source(text: str) -> SafeString:
-    """A source as it is named, with a link where it is one of our own documents."""
-    written: str = conditional_escape(text)
+    """A source in the reader's language, with a link where it names one of our own documents."""
+    written: str = said(text)
     for name, subject in DOCUMENTS:
         if name in written:
             link = format_html('<a href="{}">{}</a>', reverse("planner:methods", args=[subject]), name)

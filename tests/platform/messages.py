@@ -12,10 +12,13 @@ from typing import NamedTuple
 from django.conf import settings
 from django.utils.translation.template import templatize
 
+from catalog.source_words import CONTEXT
+from mitsumori.quoted_texts import files, quoted_texts
+
 ELSEWHERE = {".venv", "var", "node_modules", "tests", "static", "docs", "locale", "staticfiles"}
 PLAIN = {"gettext", "gettext_lazy", "gettext_noop", "_"}
 PLURAL = {"ngettext", "ngettext_lazy"}
-CONTEXT = {"pgettext", "pgettext_lazy"}
+IN_CONTEXT = {"pgettext", "pgettext_lazy"}
 CONTEXT_PLURAL = {"npgettext", "npgettext_lazy"}
 LITERAL = r"\s*u?(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")\s*,?"
 IN_TEMPLATE = re.compile(rf"\b(npgettext|pgettext|ngettext|gettext|_)\(((?:{LITERAL})+)")
@@ -38,6 +41,9 @@ def used_messages() -> dict[Message, str]:
         messages = _in_python(text) if path.suffix == ".py" else _in_template(text)
         for message in messages:
             found.setdefault(message, place)
+    for place in files():
+        for text in quoted_texts(place):
+            found.setdefault(Message(text, context=CONTEXT), place)
     return found
 
 
@@ -69,7 +75,7 @@ def _message(name: str, texts: list[str]) -> Iterator[Message]:
         yield Message(texts[0])
     elif name in PLURAL and len(texts) > 1:
         yield Message(texts[0], texts[1])
-    elif name in CONTEXT and len(texts) > 1:
+    elif name in IN_CONTEXT and len(texts) > 1:
         yield Message(texts[1], context=texts[0])
     elif name in CONTEXT_PLURAL and len(texts) > 2:
         yield Message(texts[1], texts[2], texts[0])
@@ -118,8 +124,8 @@ class Texts(HTMLParser):
             self.found.append(" ".join(data.split()))
 
 
-ENGLISH = re.compile(r"(?:\b[A-Za-z][a-z'’]+[ ,;:.]+){2,}[A-Za-z][a-z'’]+\b")
-"""Three words in a row: "Not in the catalog", but not "NVIDIA H100 NVL"."""
+ENGLISH = re.compile(r"(?:\b[A-Za-z][a-z'’]+[,;:.]* +){2,}[A-Za-z][a-z'’]+\b")
+"""Three words in a row: "Not in the catalog", but not "NVIDIA H100 NVL" or "docs.vllm.ai"."""
 
 
 def english_left(html: str, names: tuple[str, ...] = ()) -> list[str]:
