@@ -51,22 +51,27 @@ class TermReading:
 
     def settle(self, refused: Counter[str]) -> None:
         """Leave out what is no whole price: contradictions, steps that do not begin at zero, zero without a price."""
-        for key, storage in list(self.storage.items()):
-            if key in self.contradictory or min(storage) != 0:
-                refused["contradictory" if key in self.contradictory else "incomplete_terms"] += 1
+        for key, stored in list(self.storage.items()):
+            amounts = [step.amount_per_month for step in stored.values()]
+            if why := self._fault(key, list(stored.values()), amounts):
+                refused[why] += 1
                 del self.storage[key]
-        for place, steps in list(self.egress.items()):
-            ordered = [steps[start] for start in sorted(steps)]
-            gaps = any(one.to_gb not in (None, other.from_gb) for one, other in pairwise(ordered))
-            if place in self.contradictory:
-                refused["contradictory"] += 1
-            elif gaps or ordered[0].from_gb != 0:
-                refused["incomplete_terms"] += 1
-            elif not any(step.amount_per_gb for step in ordered):
-                refused["zero_price"] += 1
-            else:
-                continue
-            del self.egress[place]
+        for place, sent in list(self.egress.items()):
+            if why := self._fault(place, list(sent.values()), [step.amount_per_gb for step in sent.values()]):
+                refused[why] += 1
+                del self.egress[place]
+
+    def _fault(
+        self, key: StorageKey | Place, steps: Sequence[StorageQuote | EgressQuote], amounts: Sequence[Decimal]
+    ) -> str:
+        """Why steps are no whole price; empty where they are."""
+        ordered = sorted(steps, key=lambda step: step.from_gb)
+        gaps = any(one.to_gb not in (None, other.from_gb) for one, other in pairwise(ordered))
+        if key in self.contradictory:
+            return "contradictory"
+        if gaps or ordered[0].from_gb != 0:
+            return "incomplete_terms"
+        return "" if any(amounts) else "zero_price"
 
     @property
     def count(self) -> int:

@@ -1,6 +1,7 @@
-"""AWS price list beside the machines: transfer to the internet, from a file of its own for each region; gp3 volumes.
+"""AWS price list beside the machines: transfer to the internet and object storage, from files of their own for each
+region; gp3 volumes.
 
-The rows of volumes stand among the machines' rows, and those of transfer did: ``read`` understands both anywhere.
+The rows of volumes stand among the machines' rows, and those of transfer did: ``read`` understands all anywhere.
 """
 
 from __future__ import annotations
@@ -18,12 +19,16 @@ from catalog.sources.fetching import Deadline, Limits
 from catalog.sources.quotes import EgressQuote, Page, Refused, SourceFailure, StorageQuote
 
 PROVIDER = "aws"
-TITLE = "AWS price list: transfer"
+TITLE = "AWS price list: storage and transfer"
 DEFAULT_BASE_URL = "https://pricing.us-east-1.amazonaws.com"
-FOLDER = "/offers/v1.0/aws/AWSDataTransfer/current"
+FOLDER = "/offers/v1.0/aws"
+SERVICES = ("AWSDataTransfer", "AmazonS3")
 
 MARKS = (b'EBS:VolumeUsage.gp3"', b'DataTransfer-Out-Bytes"')
-"""Ends of the usage types that are read; a line with one of them is kept."""
+"""Ends of the usage types that are read among the machines; a line with one of them is kept."""
+OWN_MARKS = (b'DataTransfer-Out-Bytes"', b'TimedStorage-ByteHrs"')
+"""Of the services' own files."""
+OBJECTS = re.compile(r"(?:[A-Z0-9]+-)?TimedStorage-ByteHrs")
 VOLUME = re.compile(r"(?:[A-Z0-9]+-)?EBS:VolumeUsage\.gp3")
 TRANSFER = re.compile(r"(?:[A-Z0-9]+-)?DataTransfer-Out-Bytes")
 NEEDED = ("TermType", "Unit", "PricePerUnit", "Currency", "StartingRange", "EndingRange", "usageType")
@@ -37,15 +42,16 @@ def fetch(
     client: httpx2.Client, base_url: str, credentials: Mapping[str, str], limits: Limits
 ) -> Iterator[Page]:
     run = Deadline(limits.run_s)
-    for number, region in enumerate(aws_lists.regions(credentials), 1):
-        url = f"{base_url.rstrip('/')}{FOLDER}/{region}/index.csv"
+    asked = [(region, service) for region in aws_lists.regions(credentials) for service in SERVICES]
+    for number, (region, service) in enumerate(asked, 1):
+        url = f"{base_url.rstrip('/')}{FOLDER}/{service}/current/{region}/index.csv"
         lines, kept = aws_lists.lines(client, url, limits, run, region), bytearray()
         header = next(lines)
         for line in lines:
-            if MARKS[1] in line:
+            if any(mark in line for mark in OWN_MARKS):
                 kept += line + b"\n"
             if len(kept) > PAGE_BYTES:
-                raise SourceFailure("too_large", "transfer")
+                raise SourceFailure("too_large", service)
         yield Page(number=number, url=f"{url}#{region}", body=header + b"\n" + bytes(kept))
 
 
@@ -75,19 +81,35 @@ def read(cell: Cell, region: str) -> StorageQuote | EgressQuote | Refused | None
     usage = cell("usageType")
     if VOLUME.fullmatch(usage):
         return _volume(cell, region)
+    if OBJECTS.fullmatch(usage):
+        return _objects(cell, region)
     if not TRANSFER.fullmatch(usage):
         return None
     if cell("TermType") != "OnDemand" or cell("To Location") not in ("", "External"):
         return Refused(reason="other_terms")
-    amount = _amount(cell, region, "GB")
-    starts, ends = _edge(cell("StartingRange")), _edge(cell("EndingRange"))
+    amount, edges = _amount(cell, region, "GB"), _edges(cell)
     if isinstance(amount, Refused):
         return amount
-    if starts is None or (ends is None and cell("EndingRange") not in ("Inf", "")):
-        return Refused(reason="other_unit", broken=True)
+    if isinstance(edges, Refused):
+        return edges
     return EgressQuote(
-        provider=PROVIDER, region=region[:60], from_gb=starts, to_gb=ends, amount_per_gb=amount,
+        provider=PROVIDER, region=region[:60], from_gb=edges[0], to_gb=edges[1], amount_per_gb=amount,
         currency=cell("Currency"),
+    )  # fmt: skip
+
+
+def _objects(cell: Cell, region: str) -> StorageQuote | Refused:
+    """One step of S3 Standard; its other classes, and logs of other services, have other usage types or files."""
+    if cell("TermType") != "OnDemand":
+        return Refused(reason="other_terms")
+    amount, edges = _amount(cell, region, "GB-Mo"), _edges(cell)
+    if isinstance(amount, Refused):
+        return amount
+    if isinstance(edges, Refused):
+        return edges
+    return StorageQuote(
+        provider=PROVIDER, region=region[:60], kind="object", name="S3 Standard", amount_per_month=amount,
+        from_gb=edges[0], to_gb=edges[1], currency=cell("Currency"),
     )  # fmt: skip
 
 
@@ -114,6 +136,14 @@ def _amount(cell: Cell, region: str, unit: str) -> Decimal | Refused:
     if isinstance(found, Refused) and found.reason == "zero_price":
         return Decimal(0)
     return found
+
+
+def _edges(cell: Cell) -> tuple[Decimal, Decimal | None] | Refused:
+    """Where a step begins and ends, in GB; None for an end without a limit."""
+    starts, ends = _edge(cell("StartingRange")), _edge(cell("EndingRange"))
+    if starts is None or (ends is None and cell("EndingRange") not in ("Inf", "")):
+        return Refused(reason="other_unit", broken=True)
+    return starts, ends
 
 
 def _edge(text: str) -> Decimal | None:

@@ -1,7 +1,7 @@
 """Oracle Cloud: prices of parts (a GPU an hour) and shapes that say how many parts a machine has.
 
 The same price holds in every region. Preemptible capacity, where a shape allows it, costs half. The parts hold the
-prices of block volumes and of transfer too; of the latter those of North America and Europe, as another area's price
+prices of storage and of transfer too; of the latter those of North America and Europe, as another area's price
 is not that of every region.
 """
 
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 import httpx2
 
@@ -42,7 +42,12 @@ def fetch(
         yield Page(number=number, url=url, body=read(client, url, limits, run))
 
 
-BLOCK_VOLUME = re.compile(r"(?:Storage - )?Block Volume - Storage")
+STORED: tuple[tuple[re.Pattern[str], Literal["block", "file", "object"], str, bool], ...] = (
+    (re.compile(r"(?:Storage - )?Block Volume - Storage"), "block", "Block volume", True),
+    (re.compile(r"Object Storage - Storage"), "object", "Object storage", False),
+    (re.compile(r"File Storage - Storage"), "file", "File storage", False),
+)
+"""Parts that are storage, by the whole of their names: kind, name here, and whether bills use it."""
 TRANSFER = "Outbound Data Transfer - Originating in"
 TRANSFER_HERE = f"{TRANSFER} North America, Europe, and UK"
 STORAGE_METRIC = "Gigabyte Storage Capacity Per Month"
@@ -68,33 +73,45 @@ def parse(pages: Iterable[Page], on: date) -> Iterator[Quote | StorageQuote | Eg
 def _beside(row: dict[str, Any]) -> Iterator[StorageQuote | EgressQuote | Refused]:
     """What a part says of storage or transfer."""
     name = str(row.get("displayName", ""))
-    is_volume, is_transfer = BLOCK_VOLUME.fullmatch(name) is not None, name.startswith(TRANSFER)
-    if not is_volume and not is_transfer:
+    stored = next((kind for kind in STORED if kind[0].fullmatch(name)), None)
+    is_transfer = name.startswith(TRANSFER)
+    if stored is None and not is_transfer:
         return
     if is_transfer and name != TRANSFER_HERE:
         yield Refused(reason="other_area")
         return
-    if row["metricName"] != (STORAGE_METRIC if is_volume else TRANSFER_METRIC):
+    if row["metricName"] != (TRANSFER_METRIC if is_transfer else STORAGE_METRIC):
         yield Refused(reason="other_unit", broken=True)
         return
     for step in _dollars(row):
-        amount = answers.amount(step.get("value"))
-        if isinstance(amount, Refused) and (is_volume or amount.reason != "zero_price"):
-            yield amount
+        found = _step(step)
+        if isinstance(found, Refused):
+            yield found
             continue
-        if isinstance(amount, Decimal) and is_volume:
-            yield StorageQuote(
-                provider=PROVIDER, region="", kind="block", name="Block volume", amount_per_month=amount,
-                currency=CURRENCY, is_default=True,
+        begins, ends, amount = found
+        if stored is None:
+            yield EgressQuote(
+                provider=PROVIDER, region="", from_gb=begins, to_gb=ends, amount_per_gb=amount, currency=CURRENCY,
+                note="originating in North America, Europe and UK",
             )  # fmt: skip
-            return
-        begins, ends = answers.volume(step.get("rangeMin")), answers.figure(step.get("rangeMax"))
-        yield EgressQuote(
-            provider=PROVIDER, region="", from_gb=begins or Decimal(0), currency=CURRENCY,
-            to_gb=ends if ends is not None and ends < NO_END else None,
-            amount_per_gb=amount if isinstance(amount, Decimal) else Decimal(0),
-            note="originating in North America, Europe and UK",
-        )  # fmt: skip
+        else:
+            _name, kind, here, is_default = stored
+            yield StorageQuote(
+                provider=PROVIDER, region="", kind=kind, name=here, from_gb=begins, to_gb=ends,
+                amount_per_month=amount, currency=CURRENCY, is_default=is_default,
+            )  # fmt: skip
+
+
+def _step(step: dict[str, Any]) -> tuple[Decimal, Decimal | None, Decimal] | Refused:
+    """Where a step begins and ends, in GB, and what a GB costs in it; zero before a price is an allowance."""
+    amount = answers.amount(step.get("value"))
+    if isinstance(amount, Refused) and amount.reason != "zero_price":
+        return amount
+    begins, ends = answers.volume(step.get("rangeMin")), answers.figure(step.get("rangeMax"))
+    if begins is None:
+        return Refused(reason="other_unit", broken=True)
+    until = ends if ends is not None and ends < NO_END else None
+    return begins, until, amount if isinstance(amount, Decimal) else Decimal(0)
 
 
 def _dollars(row: dict[str, Any]) -> list[dict[str, Any]]:

@@ -97,10 +97,27 @@ def aws_terms(made: Bodies) -> dict[str, bytes]:
         row("0", "Inf", 0.02, "USE1-USW2-AWS-Out-Bytes", "US West"),
         row("0", "Inf", 0.3, to="Outpost"),
     ]  # fmt: skip
-    text = io.StringIO()
-    text.write('"FormatVersion","v1.0"\n')
-    csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows([columns, *rows])
-    return {"/offers/v1.0/aws/AWSDataTransfer/current/us-east-1/index.csv": text.getvalue().encode()}
+    objects = [
+        [*row(start, end, price, usage, ""), "General Purpose"]
+        for start, end, price, usage in (
+            ("0", "51200", 0.02, "TimedStorage-ByteHrs"), ("51200", "Inf", 0.019, "TimedStorage-ByteHrs"),
+            ("0", "Inf", 0.01, "TimedStorage-SIA-ByteHrs"), ("0", "Inf", 0.5, "Requests-Tier1"),
+        )
+    ]  # fmt: skip
+    for one in objects:
+        one[4] = "GB-Mo"
+
+    def listed(names: tuple[str, ...], made_rows: list[list[str]]) -> bytes:
+        text = io.StringIO()
+        text.write('"FormatVersion","v1.0"\n')
+        csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows([names, *made_rows])
+        return text.getvalue().encode()
+
+    folder = "/offers/v1.0/aws"
+    return {
+        f"{folder}/AWSDataTransfer/current/us-east-1/index.csv": listed(columns, rows),
+        f"{folder}/AmazonS3/current/us-east-1/index.csv": listed((*columns, "Storage Class"), objects),
+    }
 
 
 def azure_terms(made: Bodies) -> dict[str, bytes]:
@@ -159,10 +176,21 @@ def oci(made: Bodies) -> dict[str, bytes]:
     volume = part("P6", "Gigabyte Storage Capacity Per Month", 0.03) | {
         "displayName": "Storage - Block Volume - Storage"
     }
+    objects = part("P7", "Gigabyte Storage Capacity Per Month", 0.025) | {
+        "displayName": "Object Storage - Storage"
+    }
+    kept = objects["currencyCodeLocalizations"][0]["prices"]
+    kept[0] |= {"rangeMin": 10, "rangeMax": 999_999_999}
+    kept.append({"model": "PAY_AS_YOU_GO", "value": 0, "rangeMin": 0, "rangeMax": 10})
+    backup = part("P8", "Gigabyte Storage Capacity Per Month", 0.005) | {
+        "displayName": "Oracle Database Backup Cloud - Object Storage"
+    }
     parts = [
         transfer,
         far,
         volume,
+        objects,
+        backup,
         part("P1", "GPU Per Hour", 2),
         part("P2", "GPU Per Hour", 4),
         part("P3", "OCPU Per Hour", 0.05),
