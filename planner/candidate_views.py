@@ -14,6 +14,8 @@ from planner import assumption_words, cautions, reach_words, wording
 from planner.columns import Column
 from planner.derivation_view import DerivationView, GroupView, grouped, set_by_hand
 from planner.figures import (
+    DECIMALS,
+    HOURS_SHOWN,
     Cell,
     Figure,
     cell,
@@ -235,9 +237,14 @@ def _bill_line(candidate: Candidate, number: int) -> BillLineView:
         detail = f"{exact(line.quantity)} {assumption_words.unit(line.unit)} × {price}"
     elif line.quantity:
         detail = f"{exact(line.quantity)} {assumption_words.unit(line.unit)}"
+    amount = None if line.amount is None else money_plain(line.amount, currency)
+    if line.what == "rework" and line.amount == 0 and line.unit_price:
+        # Less than half a hundredth of an hour: the bill leaves it out, the page does not call it nothing.
+        amount = f"< {money_plain(Decimal(1).scaleb(-DECIMALS.get(currency, 2)), currency)}"
+        detail = detail.replace(exact(line.quantity), f"< {HOURS_SHOWN:g}", 1)
     return BillLineView(
         what=wording.word("line", line.what),
-        amount=None if line.amount is None else money_plain(line.amount, currency),
+        amount=amount,
         detail=detail,
         source=line.source or "",
         note=assumption_words.note(line.note),
@@ -266,7 +273,9 @@ def candidate_view(
         cells=tuple(
             replace(made, range=f"△ {made.range}") if made.column.key in crossed else made for made in cells
         ),
-        layout=wording.layout(candidate.replicas, candidate.gpus_per_replica, candidate.layout.tp),
+        layout=wording.layout(
+            candidate.replicas, candidate.gpus_per_replica, candidate.layout.tp, candidate.layout.dp
+        ),
         place=name or offer.region,
         verdict=wording.word("verdict", candidate.verdict),
         limit=wording.word("limit", candidate.limit),

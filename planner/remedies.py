@@ -48,7 +48,7 @@ def remedy_views(comparison: Comparison, language: str) -> tuple[RemedyView, ...
 def _remedy(it: Remedy, language: str) -> RemedyView:
     offer = it.offer
     place = offer.region_name_ja if language == "ja" and offer.region_name_ja else offer.region_name
-    layout = wording.layout(it.replicas, it.layout.device_count, it.layout.tp)
+    layout = wording.layout(it.replicas, it.layout.device_count, it.layout.tp, it.layout.dp)
     how_many = (
         ngettext(
             "%(n)s candidate meets every target then",
@@ -85,7 +85,7 @@ def _relief(it: Relief) -> ReliefView:
         name, asked = SHORT[it.given_up], " ".join(seconds(it.asked))
         words = {"name": name, "asked": asked, "got": " ".join(seconds(it.got)) if it.got else "–"}
         without = _("Without “%(name)s within %(asked)s” (%(name)s %(got)s then)") % words
-    machines = ngettext("%(n)d machine", "%(n)d machines", it.machines) % {"n": it.machines}
+    machines = ngettext("%(n)s machine", "%(n)s machines", it.machines) % {"n": f"{it.machines:,}"}
     return ReliefView(
         without=without,
         month=_month(it.total, it.currency, complete=it.complete),
@@ -116,7 +116,7 @@ def out_of_reach(candidate: Candidate) -> tuple[str, ...]:
             "asked": " ".join(seconds(miss.asked)),
             "got": " ".join(seconds(miss.got)),
             "best": " ".join(seconds(miss.best)),
-            "n": candidate.replicas,
+            "n": f"{candidate.replicas:,}",
         }
         if significant(miss.got) == significant(miss.best):
             said.append(
@@ -128,9 +128,9 @@ def out_of_reach(candidate: Candidate) -> tuple[str, ...]:
             continue
         said.append(
             ngettext(
-                "More replicas do not help: with %(n)d, which holds the load, %(name)s is %(got)s, wanted %(asked)s; "
+                "More replicas do not help: with %(n)s, which holds the load, %(name)s is %(got)s, wanted %(asked)s; "
                 "one request alone has %(best)s.",
-                "More replicas do not help: with %(n)d, which hold the load, %(name)s is %(got)s, wanted %(asked)s; "
+                "More replicas do not help: with %(n)s, which hold the load, %(name)s is %(got)s, wanted %(asked)s; "
                 "one request alone has %(best)s.",
                 candidate.replicas,
             )

@@ -133,8 +133,8 @@ def _hardware_gains(dear: Candidate, cheap: Candidate) -> Iterable[str]:
         yield _("its GPUs are not split over PCIe")
     if dear.machines < cheap.machines:
         yield ngettext(
-            "%(got)d machine instead of %(other)d", "%(got)d machines instead of %(other)d", dear.machines
-        ) % {"got": dear.machines, "other": cheap.machines}
+            "%(got)s machine instead of %(other)s", "%(got)s machines instead of %(other)s", dear.machines
+        ) % {"got": f"{dear.machines:,}", "other": f"{cheap.machines:,}"}
     if dear.monthly.complete and not cheap.monthly.complete:
         yield _("its price is known completely")
     if cheap.offer.stale and not dear.offer.stale:

@@ -163,6 +163,12 @@ WARNINGS: dict[str, Text] = {
     "fraction": _("A slice of a GPU: its share of speed is assumed to equal its share of memory."),
     "rate_wins": _("Both a rate and a concurrency were given: the rate is used."),
     "more_devices_for_speed": _("Fewer GPUs would fit; more are used to reach the latency target."),
+    "more_devices_for_load": _("Fewer GPUs would fit; with more in a replica the load takes fewer machines."),
+    "attention_by_requests": _(
+        "Each group of GPUs keeps the attention of its own requests and the experts are spread over all (data-parallel "
+        "attention with expert parallelism): more requests fit, each is slower. Latency of such splits is held against "
+        "no published measurement."
+    ),
     "weights_in_host_memory": _(
         "Weights in host memory are read in every step: the bandwidth that limits is that of the host or its bus."
     ),
@@ -316,16 +322,20 @@ FORMATS = {
 }  # fmt: skip
 
 
-def layout(replicas: int, gpus_per_replica: int, tp: int) -> str:
-    """ "2 replicas × 4 GPUs (TP 4)": what is per replica and what is the whole is said."""
-    return _layout(get_language() or "", replicas, gpus_per_replica, tp)
+def layout(replicas: int, gpus_per_replica: int, tp: int, dp: int = 1) -> str:
+    """ "2 replicas × 4 GPUs (TP 4)": what is per replica and what is the whole is said. ``dp`` groups that keep the
+    attention of their own requests share the experts of all: "1 replica × 8 GPUs (DP 8, EP 8)"."""
+    return _layout(get_language() or "", replicas, gpus_per_replica, tp, dp)
 
 
 @lru_cache(maxsize=2048)
-def _layout(language: str, replicas: int, gpus_per_replica: int, tp: int) -> str:
-    first = ngettext("%(n)d replica", "%(n)d replicas", replicas) % {"n": replicas}
-    second = ngettext("%(n)d GPU", "%(n)d GPUs", gpus_per_replica) % {"n": gpus_per_replica}
-    split = f" (TP {tp})" if tp > 1 else ""
+def _layout(language: str, replicas: int, gpus_per_replica: int, tp: int, dp: int) -> str:
+    first = ngettext("%(n)s replica", "%(n)s replicas", replicas) % {"n": f"{replicas:,}"}
+    second = ngettext("%(n)s GPU", "%(n)s GPUs", gpus_per_replica) % {"n": f"{gpus_per_replica:,}"}
+    degrees = [f"TP {tp}"] if tp > 1 else []
+    if dp > 1:
+        degrees += [f"DP {dp}", f"EP {gpus_per_replica}"]
+    split = f" ({', '.join(degrees)})" if degrees else ""
     return f"{first} × {second}{split}"
 
 
@@ -336,10 +346,10 @@ def machines(count: int, idle_gpus: int) -> str:
 
 @lru_cache(maxsize=2048)
 def _machines(language: str, count: int, idle_gpus: int) -> str:
-    text = ngettext("%(n)d machine", "%(n)d machines", count) % {"n": count}
+    text = ngettext("%(n)s machine", "%(n)s machines", count) % {"n": f"{count:,}"}
     if not idle_gpus:
         return text
-    idle = ngettext("%(n)d GPU idle", "%(n)d GPUs idle", idle_gpus) % {"n": idle_gpus}
+    idle = ngettext("%(n)s GPU idle", "%(n)s GPUs idle", idle_gpus) % {"n": f"{idle_gpus:,}"}
     return listed([text, idle])
 
 
@@ -351,7 +361,7 @@ def age(days: int) -> str:
 def _age(language: str, days: int) -> str:
     if days == 0:
         return str(_("price of today"))
-    return ngettext("price %(n)d day old", "price %(n)d days old", days) % {"n": days}
+    return ngettext("price %(n)s day old", "price %(n)s days old", days) % {"n": f"{days:,}"}
 
 
 RUNTIMES = {

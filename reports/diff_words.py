@@ -91,22 +91,22 @@ def summary(diff: WorkloadDiff) -> Iterable[str]:
     if totals:
         dearer = sum(1 for each in totals if (each.ratio or 1) > 1)
         cheaper = sum(1 for each in totals if (each.ratio or 1) < 1)
-        yield _("Of the machines in both versions, %(dearer)d cost more a month and %(cheaper)d less.") % {
-            "dearer": dearer,
-            "cheaper": cheaper,
+        yield _("Of the machines in both versions, %(dearer)s cost more a month and %(cheaper)s less.") % {
+            "dearer": f"{dearer:,}",
+            "cheaper": f"{cheaper:,}",
         }
     if diff.appeared:
         yield ngettext(
-            "%(n)d machine is a candidate that was none before.",
-            "%(n)d machines are candidates that were none before.",
+            "%(n)s machine is a candidate that was none before.",
+            "%(n)s machines are candidates that were none before.",
             len(diff.appeared),
-        ) % {"n": len(diff.appeared)}
+        ) % {"n": f"{len(diff.appeared):,}"}
     if diff.vanished:
         yield ngettext(
-            "%(n)d machine is no candidate any more.",
-            "%(n)d machines are no candidates any more.",
+            "%(n)s machine is no candidate any more.",
+            "%(n)s machines are no candidates any more.",
             len(diff.vanished),
-        ) % {"n": len(diff.vanished)}
+        ) % {"n": f"{len(diff.vanished):,}"}
 
 
 def line(change: Change) -> Line:

@@ -83,12 +83,12 @@ class RequestForm(forms.Form):
 def machine_text(wanted: Wanted) -> str:
     """The machines in words, with the memory that each of their GPUs must have."""
     return ngettext(
-        "%(n)d machine with %(gpus)d × %(card)s (%(memory).0f GiB)",
-        "%(n)d machines with %(gpus)d × %(card)s (%(memory).0f GiB) each",
+        "%(n)s machine with %(gpus)s × %(card)s (%(memory).0f GiB)",
+        "%(n)s machines with %(gpus)s × %(card)s (%(memory).0f GiB) each",
         wanted.machines,
     ) % {
-        "n": wanted.machines,
-        "gpus": wanted.gpu_count,
+        "n": f"{wanted.machines:,}",
+        "gpus": f"{wanted.gpu_count:,}",
         "card": wanted.accelerator,
         "memory": wanted.memory_bytes / GIB,
     }

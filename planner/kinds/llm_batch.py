@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from planner.columns import JOB, LLM_MEMORY, THROUGHPUT, TOKEN_COST
 from planner.fields import ChoiceField, NumberField
-from planner.figures import significant
+from planner.figures import hours
 from planner.kinds import every_kind, host_block, llm_shared
 from planner.kinds.frame import Block, Cost, Example, Fold, Group, Kind, Measure, Row, Variant, put, scaled
 from planner.kinds.llm_serving import speed_block
@@ -46,18 +46,18 @@ OUTPUT = Measure(
 
 
 def headline(best: Candidate) -> str:
-    hours = best.batch.hours.value if best.batch else 0.0
+    text, unit = hours(best.batch.hours.value if best.batch else 0.0)
     words = {
-        "gpus": best.gpus_per_replica,
+        "gpus": f"{best.gpus_per_replica:,}",
         "name": best.offer.accelerator,
-        "replicas": best.replicas,
-        "hours": significant(hours),
+        "replicas": f"{best.replicas:,}",
+        "time": f"{text} {unit}",
     }
     if best.replicas * best.gpus_per_replica == 1:
-        return _("One %(name)s does the job in %(hours)s h") % words
+        return _("One %(name)s does the job in %(time)s") % words
     if best.replicas == 1:
-        return _("%(gpus)d × %(name)s together do the job in %(hours)s h") % words
-    return _("%(replicas)d replicas of %(gpus)d × %(name)s do the job in %(hours)s h") % words
+        return _("%(gpus)s × %(name)s together do the job in %(time)s") % words
+    return _("%(replicas)s replicas of %(gpus)s × %(name)s do the job in %(time)s") % words
 
 
 def blocks(candidate: Candidate) -> tuple[Block, ...]:

@@ -53,14 +53,18 @@ TTFT = Measure(
 
 
 def headline(best: Candidate) -> str:
-    words = {"gpus": best.gpus_per_replica, "name": best.offer.accelerator, "replicas": f"{best.replicas:,}"}
+    words = {
+        "gpus": f"{best.gpus_per_replica:,}",
+        "name": best.offer.accelerator,
+        "replicas": f"{best.replicas:,}",
+    }
     if best.replicas == 1 and best.gpus_per_replica == 1:
         return _("Fits on one %(name)s, and meets every target at peak") % words
     if best.replicas == 1:
-        return _("%(gpus)d × %(name)s together meet every target at peak") % words
+        return _("%(gpus)s × %(name)s together meet every target at peak") % words
     if best.gpus_per_replica == 1:
         return _("Fits on one %(name)s per replica; %(replicas)s replicas carry the peak") % words
-    return _("%(gpus)d × %(name)s per replica; %(replicas)s replicas carry the peak") % words
+    return _("%(gpus)s × %(name)s per replica; %(replicas)s replicas carry the peak") % words
 
 
 def missing(candidate: Candidate) -> str:

@@ -8,7 +8,7 @@ from django.utils.translation import ngettext
 
 from planner import wording
 from planner.change_words import change
-from planner.figures import Figure, There, given, money, significant
+from planner.figures import Figure, There, given, hours, money, significant
 from planner.kinds.frame import Block
 from planner.kinds.host_block import value
 from planner.options import TIERS
@@ -45,7 +45,7 @@ def days(found: float) -> str:
 
 def _terms_block(candidate: Candidate) -> Block:
     def paid(cost: TermCost) -> str:
-        return f"{significant(cost.hours_paid)} h"
+        return " ".join(hours(cost.hours_paid))
 
     def pays(cost: TermCost) -> str:
         if cost.tier != "reserved":
@@ -144,7 +144,7 @@ def _smallest_block(candidate: Candidate) -> Block:
                     Figure(text, there=There(found.offer_id, found.change, found.value))
                     for text in (
                         f"{found.micro_batch} × {found.accumulation}",
-                        f"{significant(found.run_hours or 0.0)} h",
+                        " ".join(hours(found.run_hours or 0.0)),
                         cost(found),
                     )
                 ),

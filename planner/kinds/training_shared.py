@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from planner import architectures, training_constants
-from planner.figures import Figure, gib, given, significant
+from planner.figures import Figure, gib, given, hours, significant
 from planner.kinds.host_block import host_cautions, network_per_gpu, rate, storage_read, value
 from planner.kinds.run_blocks import advised
 from planner.sizing.architecture import Architecture, ModelError
@@ -53,17 +53,19 @@ def pins(workload: TuningWorkload | PretrainingWorkload, at: datetime) -> Mappin
 
 
 def headline(best: Candidate) -> str:
+    text, unit = hours(value(best, "run_hours") or 0.0)
+    gpus = round(value(best, "gpu_count") or 0)
     words = {
-        "gpus": round(value(best, "gpu_count") or 0),
+        "gpus": f"{gpus:,}",
         "name": best.offer.accelerator,
-        "machines": best.machines,
-        "hours": significant(value(best, "run_hours") or 0.0),
+        "machines": f"{best.machines:,}",
+        "time": f"{text} {unit}",
     }
-    if words["gpus"] == 1:
-        return _("One %(name)s does the run in %(hours)s h") % words
+    if gpus == 1:
+        return _("One %(name)s does the run in %(time)s") % words
     if best.machines == 1:
-        return _("%(gpus)d × %(name)s in one machine do the run in %(hours)s h") % words
-    return _("%(gpus)d × %(name)s in %(machines)d machines do the run in %(hours)s h") % words
+        return _("%(gpus)s × %(name)s in one machine do the run in %(time)s") % words
+    return _("%(gpus)s × %(name)s in %(machines)s machines do the run in %(time)s") % words
 
 
 def cautions(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, ...]:

@@ -29,7 +29,8 @@ NOTHING_SET: Mapping[str, float] = {}
 MINOR_UNITS = {"USD": 100, "EUR": 100, "JPY": 1}
 """Smallest units per unit of currency: JPY has no decimals."""
 HOUR_STEP = Decimal("0.01")
-"""Billed hours a month are rounded to a hundredth of an hour, so that 24 × 30.4167 reads and counts as 730."""
+"""Billed hours a month are rounded to a hundredth of an hour, so that 24 × 30.4167 reads and counts as 730; work that
+takes less counts one, since nothing that runs is free."""
 HOUR_STEPS = 100
 INCOMPLETE_TENTHS = 11
 """An incomplete total ranks as 1.10 × its known part; a complete one as 10 tenths."""
@@ -105,7 +106,8 @@ def billed_hours(
     """Hours a month on the bill of one machine.
 
     starts × max(minimum, ceil(seconds per start ÷ unit) × unit) ÷ 3600, at most a whole month and the
-    provider's own cap, rounded half up to 0.01 h. Where the provider's unit is not known the exact time is taken.
+    provider's own cap, rounded half up to 0.01 h and never to nothing. Where the provider's unit is not known the
+    exact time is taken.
 
     >>> billed_hours(scheduled(Schedule()), 3600, None)
     Decimal('730.00')
@@ -118,7 +120,7 @@ def billed_hours(
     hours = min(seconds * run.starts / 3600, max(run.hours_ceiling, run.hours_per_start * run.starts))
     if cap_hours is not None:
         hours = min(hours, cap_hours)
-    return hours.quantize(HOUR_STEP, ROUND_HALF_UP)
+    return max(hours.quantize(HOUR_STEP, ROUND_HALF_UP), HOUR_STEP) if hours > 0 else hours
 
 
 def repeated_hours(hours: Decimal, rework: Decimal, terms: Terms) -> Decimal:
@@ -128,9 +130,17 @@ def repeated_hours(hours: Decimal, rework: Decimal, terms: Terms) -> Decimal:
 
 
 def rounded(amount: Decimal, currency: str) -> Decimal:
-    """Half up to the currency's smallest unit: cents, whole yen."""
-    step = Decimal(1) / MINOR_UNITS[currency]
-    return amount.quantize(step if MINOR_UNITS[currency] > 1 else Decimal(1), ROUND_HALF_UP)
+    """Half up to the currency's smallest unit, cents or whole yen; what is above nothing is at least one of them."""
+    step = _smallest(currency)
+    return (
+        max(amount.quantize(step, ROUND_HALF_UP), step)
+        if amount > 0
+        else amount.quantize(step, ROUND_HALF_UP)
+    )
+
+
+def _smallest(currency: str) -> Decimal:
+    return Decimal(1) / MINOR_UNITS[currency] if MINOR_UNITS[currency] > 1 else Decimal(1)
 
 
 def months_begun(monthly: Bill, run: Run) -> int | None:
@@ -148,9 +158,12 @@ def of_one_run(monthly: Bill, run: Run) -> Decimal:
     """Cost of one run, or one batch job: the month's whole bill, storage and transfer with it, ÷ its runs.
 
     A price by the month is paid for every month begun: the bill × months ÷ runs. In the bill's currency, rounded half
-    up; at least so much where the bill is.
+    up, below its smallest unit to two digits; at least so much where the bill is.
     """
-    return rounded(monthly.total * (months_begun(monthly, run) or 1) / run.starts, monthly.currency)
+    share = monthly.total * (months_begun(monthly, run) or 1) / run.starts
+    if 0 < share < _smallest(monthly.currency):
+        return share.quantize(Decimal(1).scaleb(share.adjusted() - 1), ROUND_HALF_UP)
+    return rounded(share, monthly.currency)
 
 
 def egress_amount(price: EgressPrice, gb: Decimal) -> Decimal | None:
@@ -356,7 +369,8 @@ def side_minor(needs: Needs, terms: Terms, rates: Rates, currency: str) -> tuple
 
 
 def machine_minor(price_micro: Integers, machines: Integers, steps: Integers, currency: str) -> Integers:
-    """One machine line of many offers, in smallest units of the currency: price × machines × hours, half up.
+    """One machine line of many offers, in smallest units of the currency: price × machines × hours, half up, as
+    ``rounded`` does.
 
     Integers throughout; the few products beyond 64 bits are done one by one and saturate.
     """
@@ -367,4 +381,4 @@ def machine_minor(price_micro: Integers, machines: Integers, steps: Integers, cu
     for row in np.flatnonzero(large):
         exact = (int(price_micro[row]) * int(machines[row]) * int(steps[row]) + divisor // 2) // divisor
         amount[row] = min(exact, SATURATED)
-    return amount
+    return np.maximum(amount, ((price_micro > 0) & (machines > 0) & (steps > 0)).astype(np.int64))

@@ -13,6 +13,8 @@ from planner.sizing.results import Bill, BillLine, Candidate
 from planner.sizing.setting import Setting
 
 ROUNDED = "floor(({amount}) * minor_units + 0.5) / minor_units"
+AT_LEAST_ONE = "max(floor(({amount}) * minor_units + 0.5), 1) / minor_units"
+"""Of an amount that is the smallest unit: it is never rounded to nothing."""
 
 
 def derive_money(setting: Setting[Any], candidate: Candidate, run: Run) -> dict[str, Derivation]:
@@ -78,10 +80,14 @@ def of_one_run(figure: str, runs: str, monthly: Bill, run: Run, cost: Decimal) -
     terms = [_plain("monthly_total", float(monthly.total), monthly.currency)]
     if months is not None:
         terms.append(_plain("months", months, "month", "begun"))
-    terms += [_plain(runs, float(run.starts), "1/month", "schedule"), minor_units(monthly.currency)]
+    terms.append(_plain(runs, float(run.starts), "1/month", "schedule"))
+    formula = f"monthly_total{'' if months is None else ' * months'} / {runs}"
+    if not 0 < cost * MINOR_UNITS[monthly.currency] < 1:
+        terms.append(minor_units(monthly.currency))
+        formula = ROUNDED.format(amount=formula)
     return Derivation(
         figure=figure,
-        formula=ROUNDED.format(amount=f"monthly_total{'' if months is None else ' * months'} / {runs}"),
+        formula=formula,
         terms=tuple(terms),
         value=float(cost),
         unit=monthly.currency,
@@ -121,11 +127,17 @@ def _hours(candidate: Candidate, run: Run, terms: Terms) -> Derivation:
         used.append(_plain("cap_hours", float(terms.cap_hours), "h", terms.source))
     return Derivation(
         figure="billed_hours",
-        formula=f"floor({bounded} * {HOUR_STEPS} + 0.5) / {HOUR_STEPS}",
+        formula=f"{_steps(bounded, candidate.monthly.hours)} / {HOUR_STEPS}",
         terms=tuple(used),
         value=candidate.monthly.hours,
         unit="h",
     )
+
+
+def _steps(bounded: str, hours: float) -> str:
+    """Hours in steps, half up, and one step where they are less."""
+    steps = f"floor({bounded} * {HOUR_STEPS} + 0.5)"
+    return f"max({steps}, 1)" if hours * HOUR_STEPS <= 1 else steps
 
 
 def _line(
@@ -138,9 +150,10 @@ def _line(
     if factor is None:
         return None
     amount, used = _amount(candidate, line, factor, terms)
+    is_least = line.amount * MINOR_UNITS[currency] == 1
     return Derivation(
         figure=f"{line.what}_line",
-        formula=ROUNDED.format(amount=amount),
+        formula=(AT_LEAST_ONE if is_least else ROUNDED).format(amount=amount),
         terms=(*used, minor_units(currency)),
         value=float(line.amount),
         unit=currency,

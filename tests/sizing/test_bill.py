@@ -134,6 +134,14 @@ def test_nobody_is_billed_for_more_than_a_whole_month() -> None:
     assert billed_hours(run, 3600, None) == Decimal("730.00")
 
 
+def test_work_of_seconds_is_billed_and_its_share_of_a_cent_keeps_its_digits() -> None:
+    seconds = jobs(Schedule(starts_per_day=1), Decimal("0.00005"))
+    assert billed_hours(seconds, None, None) == Decimal("0.01")
+    monthly = made(priced("0.40"), run=seconds, terms=Terms("any"), needs=NOTHING)
+    assert (monthly.hours, monthly.total) == (0.01, Decimal("0.01"))
+    assert bill.of_one_run(monthly, seconds) == Decimal("0.00033")
+
+
 def test_a_job_runs_once_for_each_start_and_once_where_there_is_none() -> None:
     nightly = jobs(Schedule(days_per_month=20, starts_per_day=1), Decimal("2.5"))
     once = jobs(Schedule(starts_per_day=0), Decimal("2.5"))
@@ -143,9 +151,12 @@ def test_a_job_runs_once_for_each_start_and_once_where_there_is_none() -> None:
 
 @pytest.mark.parametrize(
     ("amount", "currency", "shown"),
-    [("0.005", "USD", "0.01"), ("0.0049", "EUR", "0.00"), ("0.5", "JPY", "1"), ("1.4999", "JPY", "1")],
-)
-def test_amounts_are_rounded_half_up_to_the_smallest_unit(amount: str, currency: str, shown: str) -> None:
+    [("0.005", "USD", "0.01"), ("0.0149", "EUR", "0.01"), ("0.5", "JPY", "1"), ("1.4999", "JPY", "1"),
+     ("0.0049", "EUR", "0.01"), ("0.001", "JPY", "1"), ("0", "USD", "0.00")],
+)  # fmt: skip
+def test_amounts_are_rounded_half_up_to_the_smallest_unit_and_never_to_nothing(
+    amount: str, currency: str, shown: str
+) -> None:
     assert str(bill.rounded(Decimal(amount), currency)) == shown
 
 
