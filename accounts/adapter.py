@@ -10,8 +10,9 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import get_language
 
-from accounts import teams
+from accounts import languages, teams
 from accounts.access import INVITED_KEY, client_address
 from accounts.models import User
 from accounts.services import personal_team
@@ -37,6 +38,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         if isinstance(invited, str) and teams.invitation_of(invited, at=timezone.now()) is not None:
             return reverse("invitation", args=[invited])
         return ""
+
+    def login(self, request: HttpRequest, user: User) -> None:
+        super().login(request, user)
+        languages.remember(user, get_language())
 
     def save_user(self, request: HttpRequest, user: User, form: Any, commit: bool = True) -> User:
         """A new user and the personal team, both or neither."""

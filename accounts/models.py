@@ -59,6 +59,8 @@ class User(AbstractUser):
     last_name = None  # type: ignore[assignment]
     email = models.EmailField(_("e-mail address"), unique=True)
     name = models.CharField(_("name"), max_length=120, blank=True)
+    language = models.CharField(_("language of mails"), max_length=10, blank=True)
+    """That of the last log-in, or chosen since; empty: not known."""
 
     objects: ClassVar[UserManager] = UserManager()  # type: ignore[assignment]
 

@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
+from accounts import languages
 from accounts.access import current_team, signed_in
 from accounts.models import Membership, User
 from accounts.team_forms import NameForm
@@ -33,7 +34,12 @@ def account(request: HttpRequest) -> HttpResponse:
             return redirect("account")
     mine = current_team(request)
     memberships = Membership.objects.filter(user=user).select_related("team").order_by("team__name")
-    context = {"memberships": memberships, "form": form, "current": mine}
+    context = {
+        "memberships": memberships,
+        "form": form,
+        "current": mine,
+        "language": dict(settings.LANGUAGES)[languages.spoken_by(user)],
+    }
     return render(request, "accounts/account.html", context, status=422 if form.errors else 200)
 
 

@@ -3,8 +3,8 @@
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
-from django.views.i18n import set_language
 
+from accounts import languages
 from accounts.views import admin_login
 from mitsumori import views
 from mitsumori.api import api
@@ -18,7 +18,7 @@ urlpatterns = [
     path("", include("reports.urls")),
     path("accounts/", include("accounts.urls")),
     path("api/v1/", api.urls),
-    path("language/", set_language, name="set_language"),
+    path("language/", languages.choose, name="set_language"),
     path("healthz", views.healthz, name="healthz"),
     path("metrics", views.metrics, name="metrics"),
     path("admin/logout/", RedirectView.as_view(pattern_name="account_logout")),

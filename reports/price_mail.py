@@ -9,14 +9,13 @@ from datetime import datetime, timedelta
 from itertools import groupby
 
 import structlog
-from django.conf import settings
 from django.core.mail import send_mail
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from accounts.languages import speaking_to
 from accounts.models import User
 from mitsumori.addresses import public_address
 from reports.models import Plan, PriceMove, PriceNotice
@@ -73,8 +72,7 @@ def _claim(notice: PriceNotice, at: datetime) -> bool:
 
 
 def _mail(user: User, moves: Sequence[PriceMove]) -> bool:
-    # Nobody asks for a page here: the mail is in the language of the installation.
-    with translation.override(settings.LANGUAGE_CODE):
+    with speaking_to(user):
         plans = _by_plan(moves)
         subject = (
             _("A price of your plan moved: %(title)s") % {"title": plans[0].title}

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 from django.core import mail
 from django.core.management import call_command
+from django.utils import translation
 from django_celery_beat.models import PeriodicTask
 from django_celery_beat.schedulers import DatabaseScheduler
 
+from accounts import languages
 from accounts.models import Role
 from accounts.services import remove_member
 from catalog import private_offers
@@ -278,6 +280,20 @@ def test_the_task_mails_a_move_once_with_prices_dates_source_and_address(plan: P
     CatalogVersion.bump(LATER)
     tasks.look_at_prices()
     assert len(mail.outbox) == 1
+
+
+@pytest.mark.django_db
+def test_each_is_mailed_in_their_own_language_whoever_asks(plan: Plan, crew: Crew) -> None:
+    languages.remember(crew.owner, "ja")
+    prices.follow(plan, crew.viewer, wants=True)
+    reprice_market(plan, "1.5")
+    prices.look_at_all(LATER)
+    with translation.override("ja"):
+        assert price_mail.send_waiting(LATER) == 2
+    letters = {letter.to[0]: letter for letter in mail.outbox}
+    assert letters[crew.owner.email].subject == "見積の価格が変わりました: Chat assistant"
+    assert "取得元: price page" in str(letters[crew.owner.email].body)
+    assert letters[crew.viewer.email].subject == "A price of your plan moved: Chat assistant"
 
 
 @pytest.mark.django_db
