@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -31,6 +31,8 @@ class Cell:
     rate: str = ""
     widened: bool = False
     """It saves memory, not compute time."""
+    note: int = 0
+    """Number of its source beneath the table."""
 
 
 @require_safe
@@ -42,20 +44,28 @@ def accelerator_support(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def support_table(fact: AcceleratorFact) -> dict[str, Any]:
-    """Rows of engines and versions by columns of formats; nothing where the device cannot be sized at all."""
+    """Engines, each with its versions as rows, by columns of formats; nothing where the device cannot be sized at all.
+
+    Sources of refusals are numbered in the order in which the table comes to them.
+    """
     device = inputs.device(fact)
     formats = [name for name, _label in options.WEIGHTS]
     if device is None:
-        return {"formats": options.WEIGHTS, "rows": [], "sources": []}
-    rows: list[dict[str, Any]] = []
-    sources: set[str] = set()
+        return {"formats": options.WEIGHTS, "engines": [], "sources": []}
+    engines: list[dict[str, Any]] = []
+    notes: dict[str, int] = {}
     for engine, label in options.RUNTIMES:
+        rows = []
         for version in runtimes.versions(engine):
             runtime = runtimes.resolve(engine, version)
             cells = [_cell(runtime, device, weights) for weights in formats]
-            sources.update(cell.source for cell in cells if cell.source)
-            rows.append({"engine": label, "version": version, "cells": cells})
-    return {"formats": options.WEIGHTS, "rows": rows, "sources": sorted(sources)}
+            numbered = [
+                replace(cell, note=notes.setdefault(cell.source, len(notes) + 1)) if cell.source else cell
+                for cell in cells
+            ]
+            rows.append({"version": version, "cells": numbered})
+        engines.append({"engine": label, "rows": rows})
+    return {"formats": options.WEIGHTS, "engines": engines, "sources": list(notes)}
 
 
 def _cell(runtime: Runtime, device: Device, weights: str) -> Cell:

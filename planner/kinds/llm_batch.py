@@ -94,7 +94,6 @@ BATCH = Kind(
             path=("request_count",),
             default="100000",
             integer=True,
-            unit=gettext_lazy("requests"),
         ),
         "deadline": NumberField(
             label=gettext_lazy("Done within"),

@@ -256,7 +256,7 @@ def memory_note(candidate: Candidate) -> str:
     return (
         _(
             "%(tokens)s KV tokens: %(typical)s requests of typical length fit per replica, %(longest)s of the longest; "
-            "%(planned)s are planned, the headroom kept free"
+            "the plan takes %(planned)s, the headroom kept free"
         )
         % words
     )

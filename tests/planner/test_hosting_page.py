@@ -298,8 +298,8 @@ def test_no_sheet_breaks_the_page(client: Client, small_catalog: None, query: st
 def test_a_context_that_a_service_does_not_reach_is_marked(client: Client, small_catalog: None) -> None:
     text = page(client, f"{SHEET}&in_max=60000")
     own = text.split("Managed inference, shipped prices")[1].split("</table>")[0]
-    novita = own.split(">Novita (through Hugging Face)</td>")[1].split("</tr>")[0]
-    assert "16384" in novita
+    novita = own.split(">Novita (through Hugging Face)<span")[1].split("</tr>")[0]
+    assert "16,384" in novita
     assert "shorter than your longest request" in novita
     assert "Hugging Face’s router" in novita
     assert own.count(">ask<") > 5, "what no source states is to be asked"

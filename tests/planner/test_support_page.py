@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 def cells(name: str, engine: str) -> dict[str, list[Cell]]:
     table = support_table(accelerators()[name])
     keys = [key for key, _label in table["formats"]]
-    rows = [row for row in table["rows"] if str(row["engine"]).casefold() == engine]
+    (rows,) = [group["rows"] for group in table["engines"] if str(group["engine"]).casefold() == engine]
     assert rows
     return {key: [row["cells"][place] for row in rows] for place, key in enumerate(keys)}
 
@@ -40,3 +40,17 @@ def test_the_page_is_reached_from_the_card_and_needs_no_query(
         with django_assert_num_queries(0):
             assert client.get(f"/accelerators/{name}/support/").status_code == 200
     assert client.get("/accelerators/nothing/support/").status_code == 404
+
+
+def test_each_refusal_leads_to_the_place_where_it_was_read(client: Client) -> None:
+    table = support_table(accelerators()["V100-SXM2-16GB"])
+    refused = [
+        cell for group in table["engines"] for row in group["rows"] for cell in row["cells"] if cell.source
+    ]
+    assert refused
+    assert all(table["sources"][cell.note - 1] == cell.source for cell in refused)
+    page = client.get("/accelerators/V100-SXM2-16GB/support/").content.decode()
+    for number in range(1, len(table["sources"]) + 1):
+        assert f'href="#note-{number}"' in page
+        assert f'id="note-{number}"' in page
+    assert "<title>What runs on V100-SXM2-16GB · Mitsumori</title>" in page
