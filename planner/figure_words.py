@@ -29,6 +29,8 @@ FIGURES: dict[str, Text] = {
     "fragmentation_bytes": gettext_lazy("Held by the allocator"),
     "request_rate": gettext_lazy("Requests per second, average"),
     "requests_at_once": gettext_lazy("Requests at once"),
+    "shared_prompt_s": gettext_lazy("What a prompt takes where all groups work on prompts"),
+    "lone_prompt_s": gettext_lazy("What a prompt takes where the other groups wait for it"),
     "user_tokens_per_s": gettext_lazy("Output tokens per second, each user"),
     "used_memory": gettext_lazy("Memory used at peak"),
     "used_bandwidth": gettext_lazy("Memory bandwidth used at peak"),

@@ -70,7 +70,7 @@ def other_layouts(request: HttpRequest, offer_id: int) -> HttpResponse:
 
 def _row(choice: LayoutChoice) -> Row:
     return Row(
-        split=reach_words.split(choice.layout, choice.attention_dp, choice.machines_per_replica),
+        split=reach_words.split(choice.layout, machines_per_replica=choice.machines_per_replica),
         replicas=choice.replicas,
         gpus=choice.gpus_per_replica,
         machines=choice.machines,

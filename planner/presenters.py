@@ -251,7 +251,7 @@ def _cheapest(comparison: Comparison, best: Candidate | None) -> str:
         return _("Also the lowest complete list price of the last 180 days.")
     once = found.job_cost if found.job_cost is not None else found.unit_costs.get("run")
     words = {
-        "layout": wording.layout(found.replicas, found.layout.device_count, found.layout.tp),
+        "layout": wording.layout(found.replicas, found.layout.device_count, found.layout.tp, found.layout.dp),
         "name": found.offer.accelerator,
         "provider": found.offer.provider_name,
         "total": money(found.total, found.currency),
@@ -320,7 +320,7 @@ def defensible(comparison: Comparison, first: Candidate) -> Defensible | None:
         besides = _("%(amount)s for one run") % {"amount": money(of_run, found.currency)}
     if found.job_cost is not None:
         besides = _("%(amount)s a month") % {"amount": month}
-    layout = wording.layout(found.replicas, found.layout.device_count, found.layout.tp)
+    layout = wording.layout(found.replicas, found.layout.device_count, found.layout.tp, found.layout.dp)
     return Defensible(
         label=_("Lowest complete price of the last 180 days"),
         amount=money(found.job_cost, found.currency) if found.job_cost is not None else month,

@@ -69,12 +69,13 @@ def longest_context(candidate: Candidate) -> str:
 
 
 def split(layout: Layout, attention_dp: int = 1, machines_per_replica: int = 1) -> str:
-    """What is split over how many GPUs."""
+    """What is split over how many GPUs. ``attention_dp``: of plans that were saved before the layout told it."""
+    by_requests = max(layout.dp, attention_dp)
     parts = []
     if layout.tp > 1 and attention_dp == 1:
         parts.append(_("tensors over %(count)d") % {"count": layout.tp})
-    if attention_dp > 1:
-        parts.append(_("attention by requests over %(count)d") % {"count": attention_dp})
+    if by_requests > 1:
+        parts.append(_("attention by requests over %(count)d") % {"count": by_requests})
     if layout.ep > 1:
         parts.append(_("experts over %(count)d") % {"count": layout.ep})
     if machines_per_replica > 1:
@@ -85,7 +86,7 @@ def split(layout: Layout, attention_dp: int = 1, machines_per_replica: int = 1) 
 
 
 def other_layout(candidate: Candidate) -> str:
-    """That the same machine, split otherwise, needs fewer of them."""
+    """What the same machine, split otherwise, would take: by tensors alone; in older plans, what needs fewer."""
     found = candidate.other_layout
     if found is None:
         return ""
@@ -97,13 +98,20 @@ def other_layout(candidate: Candidate) -> str:
         "ttft": " ".join(seconds(found.ttft_s.value)) if found.ttft_s else "–",
         "tpot": " ".join(seconds(found.tpot_s.value)) if found.tpot_s else "–",
     }
-    return (
-        ngettext(
+    if found.machines < candidate.machines:
+        said = ngettext(
             "Split otherwise (%(split)s), %(n)d of these machines does it instead of %(now)d: %(month)s a month, TTFT "
             "%(ttft)s, TPOT %(tpot)s.",
             "Split otherwise (%(split)s), %(n)d of these machines do it instead of %(now)d: %(month)s a month, TTFT "
             "%(ttft)s, TPOT %(tpot)s.",
             found.machines,
         )
-        % words
-    )
+    else:
+        said = ngettext(
+            "Split without attention by requests (%(split)s), it would take %(n)d of these machines: %(month)s a "
+            "month, TTFT %(ttft)s, TPOT %(tpot)s.",
+            "Split without attention by requests (%(split)s), it would take %(n)d of these machines: %(month)s a "
+            "month, TTFT %(ttft)s, TPOT %(tpot)s.",
+            found.machines,
+        )
+    return said % words

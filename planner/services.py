@@ -129,11 +129,11 @@ def compare(
 
 
 def _with_other_layout(setting: Setting[Any], placements: Placements, first: Candidate) -> Candidate:
-    """The candidate with a split of its machine that the ranking does not try, where that needs fewer machines."""
+    """The candidate with what a split by tensors alone would take, where it keeps attention by requests."""
     row = setting.market.position(first.offer.offer_id)
     if row is None or not isinstance(setting, LlmSetting):
         return first
-    other = layouts.fewer_machines(setting, placements, row, first)
+    other = layouts.by_tensors(setting, placements, row, first)
     return first if other is None else first.model_copy(update={"other_layout": other})
 
 

@@ -268,7 +268,7 @@ class _Rooms:
     def of(
         self, arch: Architecture, need: memory.Need, runtime: Runtime, device: Device, layout: Layout
     ) -> tuple[int, int, int]:
-        key = (arch.id, need, runtime.name, runtime.version, device.name, layout.tp, layout.pp)
+        key = (arch.id, need, runtime.name, runtime.version, device.name, layout)
         found = self.known.get(key)
         if found is None:
             over = memory.overheads(arch, need, runtime, device, layout)
@@ -304,6 +304,7 @@ def _point(
         utilization=fraction,
         eager=eager,
     )
+    layout = _by_requests(layout, _number(inputs, "attention_dp") or 0)
     room, batched_tokens, cap = _rooms.of(arch, need, runtime, device, layout)
     limit = max(float(cap), together or 0.0)
     if (
@@ -312,7 +313,6 @@ def _point(
         and sequences is None
     ):
         limit = max(limit, TUNED_SEQUENCES)
-    attention_dp = _number(inputs, "attention_dp") or 0
     point = serving_point(
         arch, device, runtime, layout,
         link=_link(extra, device),
@@ -325,12 +325,19 @@ def _point(
         chunk_tokens=batched_tokens,
         load="saturated",
         prefix_hit_fraction=float(extra.get("prefix_hit_rate", 0)),
-        attention_dp=layout.tp if attention_dp == 1 else max(1, int(attention_dp)),
         eager=eager,
         software=runs_on.software,
         guess_rate=True,
     )  # fmt: skip
     return point if room >= point.kv_prompt_bytes else None
+
+
+def _by_requests(layout: Layout, degree: float) -> Layout:
+    """The layout with attention kept by requests in so many groups (1: in as many as there are ranks)."""
+    groups = layout.tp if degree == 1 else max(1, int(degree))
+    if groups == 1 or layout.tp % groups:
+        return layout
+    return layout.model_copy(update={"tp": layout.tp // groups, "dp": groups, "ep": layout.tp})
 
 
 def _link(extra: Mapping[str, str], device: Device) -> Link:

@@ -61,7 +61,7 @@ def memory_by_context(alone: Alone) -> Curves | None:
                     ),
                 }
             )
-            need = Need.of(workload, concurrency=held)
+            need = Need.of(workload, concurrency=placed.held_each)
             split = memory.split(setting.arch, need, setting.runtime, device, layout)
             usable = split.usable_bytes if name == own else usable
             points.append((float(tokens), split.needed_bytes / GIB))

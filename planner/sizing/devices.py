@@ -51,7 +51,11 @@ class Machine(Frozen):
 
 
 class Layout(Frozen):
-    """How one replica is split: tensor, pipeline, expert and data parallel degrees."""
+    """How one replica is split: tensor, pipeline, expert and data parallel degrees.
+
+    With ``dp`` groups of ``tp`` ranks each keep the attention of their own requests, and the experts are spread over
+    ``ep`` ranks of all groups.
+    """
 
     tp: int = 1
     pp: int = 1
@@ -61,3 +65,8 @@ class Layout(Frozen):
     @property
     def device_count(self) -> int:
         return self.tp * self.pp * self.dp
+
+    @property
+    def ranks(self) -> int:
+        """Devices that exchange in every layer: those of one stage."""
+        return self.tp * self.dp

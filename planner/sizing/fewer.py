@@ -60,7 +60,8 @@ def _without_headroom(placement: Placement, point: ServingPoint) -> ServingPoint
     """The replica with the headroom given to the KV cache, too."""
     option = placement.option
     room = float(option.split.kv_room_bytes * option.layout.pp)
-    most = min(option.sequences, floor(room / max(point.kv_full_bytes, 1.0)))
+    groups = option.layout.dp
+    most = min(option.sequences, floor(room / max(point.kv_full_bytes, 1.0) / groups) * groups)
     return altered(point, kv_room_bytes=room, batch_cap=float(max(1, most)))
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Literal
 
-from planner.sizing import divisibility, memory, split_support, support
-from planner.sizing.architecture import Architecture, Latent, Moe, parameter_count
+from planner.sizing import divisibility, memory, split_support, support, tried_layouts
+from planner.sizing.architecture import Architecture, parameter_count
 from planner.sizing.devices import Layout, Machine
 from planner.sizing.formats import FORMATS
 from planner.sizing.memory import Need
@@ -25,8 +25,6 @@ LimitedBy = Literal["memory", "model_length", "engine_sequences", "searched"]
 """What stops it: the memory, the model's longest position, the engine's cap on sequences, or the search's end."""
 SEQUENCES_MAXIMUM = 65_536
 """No engine runs more sequences in one replica."""
-ATTENTION_APART = ("vllm", "sglang", "tensorrt_llm")
-"""Engines with data-parallel attention beside expert parallelism (from which version: ``split_support``)."""
 CONVERTED = ("fp8", "int4_awq")
 CONVERTED_LLAMA_CPP = ("gguf_q8_0", "gguf_q4_k_m")
 
@@ -77,34 +75,19 @@ class Question:
     def layouts(self) -> Iterator[tuple[Layout, int]]:
         """Splits that divide, with the replicas that fill the machine; fewest devices first.
 
-        By layers or by tensors, as the runtime does.
+        By layers or by tensors, as the runtime does; and with attention by requests where that can win.
         """
-        count = self.machine.device_count
+        count, ranks = self.machine.device_count, self.need.context_parallel
         for devices in (n for n in range(1, count + 1) if count % n == 0):
-            layout = Layout(pp=devices) if self.runtime.splits_layers else Layout(tp=devices)
-            ranks = self.need.context_parallel
+            layout = tried_layouts.plain(self.runtime, devices)
             divides = divisibility.violation(self.arch, self.need.weights_format, layout) is None
             divides = divides and divisibility.context_violation(self.arch, layout, ranks) is None
             if divides and split_support.refusal(self.runtime, layout, context_parallel=ranks) is None:
                 yield layout, count // devices
-            if devices > 1 and self.need.context_parallel == 1 and self._attends_apart(devices):
-                yield Layout(dp=devices, ep=devices), count // devices
-
-    def _attends_apart(self, ranks: int) -> bool:
-        """Whether ranks may each attend for sequences of their own and share the experts alone.
-
-        Worth it where the cache is latent, which tensor parallelism would keep whole on every rank.
-        """
-        apart = Layout(dp=ranks, ep=ranks)
-        latent = all(isinstance(group.attention, Latent) for group in self.arch.layers)
-        experts = [group.mlp.experts for group in self.arch.layers if isinstance(group.mlp, Moe)]
-        return (
-            self.runtime.name in ATTENTION_APART
-            and split_support.refusal(self.runtime, apart) is None
-            and latent
-            and bool(experts)
-            and all(count % ranks == 0 for count in experts)
-        )
+            form = self.need.weights_format
+            apart = tried_layouts.by_requests(self.arch, form, self.runtime, devices, ranks)
+            if apart is not None:
+                yield apart, count // devices
 
     def split(self, layout: Layout, tokens: int, users: int) -> MemorySplit:
         """Memory with this many users at once, every one at this context."""

@@ -1,42 +1,36 @@
 """Other ways to split the replicas of one machine: tensors, layers, experts, and attention by requests.
 
-The comparison takes the least GPUs that hold a replica. Here every split of the machine is tried with the same
-memory and speed, and they are ordered by the objective.
+The comparison takes the least GPUs that hold a replica, more or another split where that needs fewer machines. Here
+every split of the machine is tried with the same memory and speed, and they are ordered by the objective.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import ceil, floor
+from math import ceil
 
-from planner.sizing import divisibility, memory, placing, split_support, support, weights
+from planner.sizing import placing, support, tried_layouts
 from planner.sizing.compare import bill_of
 from planner.sizing.devices import Layout, Machine
 from planner.sizing.llm import ORDERS, LlmSetting
-from planner.sizing.options import Desk, Option, altered
+from planner.sizing.options import Desk, Option
 from planner.sizing.placing import Placement
-from planner.sizing.points import UnknownRate, serving_point
+from planner.sizing.points import UnknownRate
 from planner.sizing.quantities import Estimate, Frozen
-from planner.sizing.results import Candidate, Limit, MemorySplit, Miss, Money, OtherLayout, Verdict
+from planner.sizing.results import Candidate, Limit, Miss, Money, OtherLayout, Verdict
 from planner.sizing.setting import Refusal
-from planner.sizing.speculation import draft_of
 from planner.sizing.weighing import weigh
-from planner.sizing.workload import BatchWorkload
 
 STAGES_MAXIMUM = 8
 NODES = (2, 4)
 """Machines that one replica is tried over, where the offer names a network between them."""
-BY_REQUESTS = ("vllm", "sglang", "tensorrt_llm")
-"""Engines whose ranks can each keep the attention of their own requests (vLLM: data-parallel-size with
-enable-expert-parallel; SGLang: enable-dp-attention; TensorRT-LLM: enable_attention_dp)."""
+OVER_MACHINES = ("vllm", "sglang", "tensorrt_llm")
+"""Engines whose replicas may lie over several machines."""
 
 
 class LayoutChoice(Frozen):
     """One way to split a replica, and what it does for the workload on machines of one offer."""
 
     layout: Layout
-    attention_dp: int
-    """Ranks that each keep the attention of their own requests; 1: all ranks share every request."""
     gpus_per_replica: int
     replicas: int
     machines_per_replica: int
@@ -56,14 +50,6 @@ class LayoutChoice(Frozen):
     complete: bool
     is_shown: bool
     """Whether the comparison shows the offer with this split."""
-
-
-@dataclass(frozen=True)
-class Split:
-    """Degrees of one way to split."""
-
-    layout: Layout
-    attention_dp: int = 1
 
 
 def alternatives(
@@ -88,18 +74,13 @@ def alternatives(
         setting.arch,
     ):
         return ()
-    tried = [(split, sized(desk, machine, split)) for split in splits(desk, machine, NODES if fabric else ())]
-    held = [(split, option) for split, option in tried if option is not None]
-    settled = placing.settle(setting.workload, [(machine, [option]) for _, option in held], setting.constants)
-    found = [
-        (split, placed)
-        for (split, _), placed in zip(held, settled, strict=True)
-        if isinstance(placed, Placement)
-    ]
+    tried = [sized(desk, machine, layout) for layout in splits(desk, machine, NODES if fabric else ())]
+    held = [option for option in tried if option is not None]
+    settled = placing.settle(setting.workload, [(machine, [option]) for option in held], setting.constants)
+    found = [placed for placed in settled if isinstance(placed, Placement)]
     order = ORDERS.get(setting.workload.objective)
 
-    def key(pair: tuple[Split, Placement]) -> tuple[bool, bool, float, int]:
-        placed = pair[1]
+    def key(placed: Placement) -> tuple[bool, bool, float, int]:
         value = order(placed) if order is not None else placed.machines
         return (
             bool(placed.misses), placed.verdict != "fits", float("inf") if value is None else value,
@@ -108,152 +89,84 @@ def alternatives(
 
     weighed = weigh(setting, placements)
     choices = []
-    for split, placed in sorted(found, key=key):
+    for placed in sorted(found, key=key):
         monthly = bill_of(setting, weighed, row, placed)
-        choices.append(_choice(split, placed, shown, monthly.total, monthly.currency, monthly.complete))
+        choices.append(_choice(placed, shown, monthly.total, monthly.currency, monthly.complete))
     return tuple(choices)
 
 
-def fewer_machines(
+def by_tensors(
     setting: LlmSetting, placements: list[Placement | Refusal], row: int, candidate: Candidate
 ) -> OtherLayout | None:
-    """A split of the candidate's machine with which fewer of them do the same, the fewest and then the cheapest first.
-
-    The comparison tries one way to split alone. Targets that the candidate misses may be missed, no others.
-    """
-    if candidate.machines == 1 or candidate.offer.gpu_count == 1:
+    """What the candidate's machine would need with all ranks sharing every request, where it keeps attention by
+    requests; None where it does not, or nothing else fits."""
+    if candidate.layout.dp == 1:
         return None
-    missed = {miss.target for miss in candidate.misses}
-    better = [
-        choice
-        for choice in alternatives(setting, placements, row)
-        if choice.machines < candidate.machines
-        and choice.verdict == "fits"
-        and {miss.target for miss in choice.misses} <= missed
-    ]
-    if not better:
+    market = setting.market
+    machine = market.machines[market.machine_index[row]]
+    options = Desk(setting.workload, setting.arch, setting.runtime).options(machine)
+    plain = [] if isinstance(options, Refusal) else [option for option in options if option.layout.dp == 1]
+    if not plain:
         return None
-    best = min(better, key=lambda choice: (choice.machines, choice.total))
+    (placed,) = placing.settle(setting.workload, [(machine, plain)], setting.constants)
+    if isinstance(placed, Refusal):
+        return None
+    monthly = bill_of(setting, weigh(setting, placements), row, placed)
+    peak = placed.peak.load_point(placed.replicas)
     return OtherLayout(
-        layout=best.layout,
-        attention_dp=best.attention_dp,
-        replicas=best.replicas,
-        machines=best.machines,
-        ttft_s=best.ttft_s,
-        tpot_s=best.tpot_s,
-        total=best.total,
-        currency=best.currency,
-        complete=best.complete,
+        layout=placed.layout,
+        replicas=placed.replicas,
+        machines=placed.machines,
+        ttft_s=None if placed.job_hours is not None else peak.ttft_s,
+        tpot_s=peak.tpot_s,
+        total=monthly.total,
+        currency=monthly.currency,
+        complete=monthly.complete,
     )
 
 
-def splits(desk: Desk, machine: Machine, nodes: tuple[int, ...] = ()) -> list[Split]:
+def splits(desk: Desk, machine: Machine, nodes: tuple[int, ...] = ()) -> list[Layout]:
     """Ways to split that this engine has and that divide, fewest GPUs first.
 
     n GPUs as tensors × layers; experts whole on their ranks, with attention shared by all ranks or kept by requests.
     llama.cpp splits by layers alone. Over several machines: all tensors of some layers on each.
     """
     if machine.fraction != 1:
-        return [Split(Layout())]
-    found = []
+        return [Layout()]
+    found: list[Layout] = []
     for count in (n for n in range(1, machine.device_count + 1) if machine.device_count % n == 0):
-        if desk.runtime.name == "llama_cpp":
-            found.append(Split(Layout(pp=count)))
+        if desk.runtime.splits_layers:
+            found.append(Layout(pp=count))
             continue
         for stages in (n for n in range(1, min(count, STAGES_MAXIMUM) + 1) if count % n == 0):
             ranks = count // stages
-            found.append(Split(Layout(tp=ranks, pp=stages)))
+            found.append(Layout(tp=ranks, pp=stages))
             if desk.arch.has_experts and ranks > 1:
-                found.append(Split(Layout(tp=ranks, pp=stages, ep=ranks)))
-                if desk.runtime.name in BY_REQUESTS:
-                    found.append(Split(Layout(tp=ranks, pp=stages, ep=ranks), attention_dp=ranks))
-    if desk.runtime.name in BY_REQUESTS:
-        found += [Split(Layout(tp=machine.device_count, pp=count)) for count in nodes]
-    form = desk.workload.weights_format
+                found.append(Layout(tp=ranks, pp=stages, ep=ranks))
+                found.append(Layout(dp=ranks, pp=stages, ep=ranks))
+        form, shared = desk.workload.weights_format, desk.need.context_parallel
+        apart = tried_layouts.by_requests(desk.arch, form, desk.runtime, count, shared)
+        if apart is not None and apart.tp > 1:
+            found.append(apart)
+    if desk.runtime.name in OVER_MACHINES:
+        found += [Layout(tp=machine.device_count, pp=count) for count in nodes]
     return [
-        split for split in found
-        if divisibility.violation(desk.arch, form, _divided(split)) is None
-        and split_support.refusal(desk.runtime, split.layout, by_requests=split.attention_dp > 1) is None
+        layout for layout in found
+        if tried_layouts.refusal(desk.arch, desk.workload.weights_format, desk.runtime, layout) is None
         and desk.need.context_parallel == 1
     ]  # fmt: skip
 
 
-def _divided(split: Split) -> Layout:
-    """The split as it must divide: attention kept by requests divides no heads."""
-    if split.attention_dp == 1:
-        return split.layout
-    return split.layout.model_copy(update={"tp": 1})
-
-
-def sized(desk: Desk, machine: Machine, split: Split) -> Option | None:
+def sized(desk: Desk, machine: Machine, layout: Layout) -> Option | None:
     """The replica with its memory and its speed's inputs; None where it does not fit or nothing is known."""
-    workload, layout = desk.workload, split.layout
-    parts = rank_memory(desk, machine, split)
-    verdict = memory.verdict(parts)
-    if verdict == "does_not_fit":
-        return None
-    room = parts.kv_room_bytes - (parts.headroom_bytes if verdict == "fits" else 0)
-    over = memory.overheads(desk.arch, desk.need, desk.runtime, machine.device, layout)
     try:
-        point = serving_point(
-            desk.arch, machine.device, desk.runtime, layout,
-            link=machine.link,
-            weights_format=workload.weights_format,
-            kv_format=workload.kv_format,
-            input_tokens=workload.input_tokens.typical,
-            output_tokens=workload.output_tokens.typical,
-            kv_room_bytes=max(0, room),
-            batch_cap=over.sequences,
-            chunk_tokens=over.batched_tokens,
-            load="saturated",
-            prefix_hit_fraction=workload.prefix_hit_fraction,
-            attention_dp=split.attention_dp,
-            draft=draft_of(workload.runtime.options),
-            eager=bool(workload.runtime.options.enforce_eager),
-        )  # fmt: skip
+        found = desk.option(machine, layout)
     except UnknownRate:
         return None
-    per_request = point.kv_full_bytes
-    if desk.runtime.preallocates:
-        per_request = float(parts.kv_needed_bytes)
-    most = min(point.batch_cap, floor(point.kv_room_bytes / max(per_request, 1.0)))
-    if isinstance(workload, BatchWorkload):
-        most = min(most, workload.request_count)
-    planned = altered(
-        point, batch_cap=float(max(1, most)), kv_prompt_bytes=per_request, kv_full_bytes=per_request
-    )
-    return Option(layout, parts, verdict, planned, point.batch_cap)
-
-
-def rank_memory(desk: Desk, machine: Machine, split: Split) -> MemorySplit:
-    """One rank's memory. Attention kept by requests: its weights and one request's cache whole on each rank."""
-    parts = memory.split(desk.arch, desk.need, desk.runtime, machine.device, split.layout)
-    if split.attention_dp == 1:
-        return parts
-    shared = max(1, split.layout.tp // split.attention_dp)
-    own = split.layout.model_copy(update={"tp": shared, "ep": 1})
-    alone = memory.split(desk.arch, desk.need, desk.runtime, machine.device, own)
-    form = desk.workload.weights_format
-    copied = (
-        weights.footprint(desk.arch, form, own).always_read_bytes
-        - weights.footprint(desk.arch, form, split.layout).always_read_bytes
-    )
-    more = int(copied) + alone.kv_needed_bytes - parts.kv_needed_bytes
-    room = parts.kv_room_bytes - int(copied)
-    return parts.model_copy(
-        update={
-            "weights_bytes": parts.weights_bytes + int(copied),
-            "kv_bytes_per_token": alone.kv_bytes_per_token,
-            "kv_needed_bytes": alone.kv_needed_bytes,
-            "kv_room_bytes": room,
-            "kv_room_tokens": max(0, room) // max(1, alone.kv_bytes_per_token),
-            "needed_bytes": parts.needed_bytes + more,
-        }
-    )
+    return found if isinstance(found, Option) else None
 
 
 def _choice(
-    split: Split,
     placed: Placement,
     shown: Placement | Refusal,
     total: Money,
@@ -263,11 +176,10 @@ def _choice(
     peak = placed.peak.load_point(placed.replicas)
     is_job = placed.job_hours is not None
     return LayoutChoice(
-        layout=split.layout,
-        attention_dp=split.attention_dp,
-        gpus_per_replica=split.layout.device_count,
+        layout=placed.layout,
+        gpus_per_replica=placed.layout.device_count,
         replicas=placed.replicas,
-        machines_per_replica=ceil(split.layout.device_count / placed.machine.device_count),
+        machines_per_replica=ceil(placed.layout.device_count / placed.machine.device_count),
         machines=placed.machines,
         verdict=placed.verdict,
         limit=placed.limit,
@@ -279,5 +191,5 @@ def _choice(
         total=total,
         currency=currency,
         complete=complete,
-        is_shown=isinstance(shown, Placement) and split.attention_dp == 1 and shown.layout == split.layout,
+        is_shown=isinstance(shown, Placement) and shown.layout == placed.layout,
     )

@@ -98,7 +98,7 @@ class LlmSetting(Setting[Placement]):
 
     def memory(self, placed: Placement) -> MemorySplit:
         """One device with the KV cache of the requests that it really holds at peak."""
-        need = Need.of(self.workload, concurrency=placed.held)
+        need = Need.of(self.workload, concurrency=placed.held_each)
         found = memory.split(self.arch, need, self.runtime, placed.machine.device, placed.option.layout)
         return memory.with_ranges(found, self.runtime)
 

@@ -44,7 +44,7 @@ def derive(
     setting: LlmSetting, placement: Placement, candidate: Candidate, load: host.ServingLoad
 ) -> dict[str, Derivation]:
     """Memory, speed and the cost of a million tokens, by the name of the figure."""
-    need = memory.Need.of(setting.workload, concurrency=placement.held)
+    need = memory.Need.of(setting.workload, concurrency=placement.held_each)
     found = memory_derivations.derive(
         setting.arch, need, setting.runtime, placement.machine.device, placement.option.layout
     )

@@ -59,6 +59,9 @@ def derive(
         usable = "floor(memory_fraction * device_bytes)"
     usable_term = term("usable_bytes", found.usable_bytes)
     room = term("kv_room_bytes", found.kv_room_bytes)
+    # Where groups of devices keep attention by requests, each has such a room.
+    times_groups = "attention_dp * " if layout.dp > 1 else ""
+    groups = (term("attention_dp", layout.dp, "1", "layout of the replica"),) if layout.dp > 1 else ()
     if runtime.preallocates:
         needed_kv = "round(concurrency * longest_request_bytes)"
         kv_terms: tuple[Term, ...] = (term("longest_request_bytes", kv.bytes_for(need.maximum_tokens)),)
@@ -91,26 +94,27 @@ def derive(
         ),
         "kv_room_tokens": derivation(
             "kv_room_tokens",
-            "floor(kv_room_bytes * cache_share / kv_bytes_per_token)",
+            f"{times_groups}floor(kv_room_bytes * cache_share / kv_bytes_per_token)",
             (
                 room,
                 term("cache_share", pools.cache_share, "1", runtime.source),
                 term("kv_bytes_per_token", found.kv_bytes_per_token, "byte/token"),
+                *groups,
             ),
             found.kv_room_tokens,
             "token",
         ),
         "concurrency_at_typical": derivation(
             "concurrency_at_typical",
-            "floor(kv_room_bytes / typical_request_bytes)",
-            (room, term("typical_request_bytes", max(1, round(typical * here)))),
+            f"{times_groups}floor(kv_room_bytes / typical_request_bytes)",
+            (room, term("typical_request_bytes", max(1, round(typical * here))), *groups),
             found.concurrency_at_typical,
             "request",
         ),
         "concurrency_at_maximum": derivation(
             "concurrency_at_maximum",
-            "floor(kv_room_bytes / longest_request_bytes)",
-            (room, term("longest_request_bytes", max(1, round(longest * here)))),
+            f"{times_groups}floor(kv_room_bytes / longest_request_bytes)",
+            (room, term("longest_request_bytes", max(1, round(longest * here))), *groups),
             found.concurrency_at_maximum,
             "request",
         ),

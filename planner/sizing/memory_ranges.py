@@ -82,7 +82,7 @@ def of(split: MemorySplit, runtime: Runtime) -> dict[str, Estimate]:
     found["kv_room_bytes"] = Estimate(value=room, low=ends[0], high=ends[1])
     found["kv_room_tokens"] = Estimate(
         value=split.kv_room_tokens,
-        low=floor(ends[0] / max(1.0, found["kv_bytes_per_token"].high)),
-        high=ceil(ends[1] / max(1.0, found["kv_bytes_per_token"].low)),
+        low=split.groups * floor(ends[0] / max(1.0, found["kv_bytes_per_token"].high)),
+        high=split.groups * ceil(ends[1] / max(1.0, found["kv_bytes_per_token"].low)),
     )
     return found

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import floor
 from typing import Any
 
-from planner.sizing import divisibility, memory, offload, split_support, support
+from planner.sizing import divisibility, memory, offload, split_support, support, tried_layouts
 from planner.sizing.architecture import Architecture
 from planner.sizing.devices import Layout, Machine
 from planner.sizing.memory import Need
@@ -49,10 +49,10 @@ class Desk:
     need: Need = field(init=False)
     offloads: bool = field(init=False)
     """Whether weights are kept in host memory."""
-    _tried: dict[tuple[str, float, str, int, float | None], Option | MemorySplit] = field(
+    _tried: dict[tuple[str, float, str, Layout, float | None], Option | MemorySplit] = field(
         default_factory=dict
     )
-    _split_as: dict[int, tuple[Layout, dict[str, Any] | None]] = field(default_factory=dict)
+    _split_as: dict[int, tuple[tuple[Layout, dict[str, Any] | None], ...]] = field(default_factory=dict)
     _lacking: dict[str, dict[str, Any] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -62,21 +62,25 @@ class Desk:
     def layouts(self, machine: Machine) -> list[tuple[Layout, dict[str, Any] | None]]:
         """Splits within one machine, fewest devices first, each with the rule it breaks.
 
-        By layers or by tensors, as the runtime does.
+        By layers or by tensors, as the runtime does; and with attention by requests where that can win.
         """
         counts = [n for n in range(1, machine.device_count + 1) if machine.device_count % n == 0]
-        return [self._layout(n) for n in (counts if machine.fraction == 1 else [1])]
+        return [split for n in (counts if machine.fraction == 1 else [1]) for split in self._layouts(n)]
 
-    def _layout(self, devices: int) -> tuple[Layout, dict[str, Any] | None]:
+    def _layouts(self, devices: int) -> tuple[tuple[Layout, dict[str, Any] | None], ...]:
         if devices not in self._split_as:
-            layout = Layout(pp=devices) if self.runtime.splits_layers else Layout(tp=devices)
-            ranks = self.need.context_parallel
+            layout = tried_layouts.plain(self.runtime, devices)
+            ranks, form = self.need.context_parallel, self.workload.weights_format
             broken = (
                 split_support.refusal(self.runtime, layout, context_parallel=ranks)
-                or divisibility.violation(self.arch, self.workload.weights_format, layout)
+                or divisibility.violation(self.arch, form, layout)
                 or divisibility.context_violation(self.arch, layout, ranks)
             )
-            self._split_as[devices] = (layout, broken)
+            found: tuple[tuple[Layout, dict[str, Any] | None], ...] = ((layout, broken),)
+            apart = tried_layouts.by_requests(self.arch, form, self.runtime, devices, ranks)
+            if apart is not None and not self.offloads:
+                found += ((apart, None),)
+            self._split_as[devices] = found
         return self._split_as[devices]
 
     def _unsupported(self, machine: Machine) -> dict[str, Any] | None:
@@ -109,12 +113,12 @@ class Desk:
                 broken = broken or (layout, violation)
                 continue
             try:
-                outcome = self._option(machine, layout)
+                outcome = self.option(machine, layout)
             except UnknownRate as unknown:
                 return Refusal("support", {"rule": unknown.code} | unknown.params)
             if isinstance(outcome, Option):
                 found.append(outcome)
-            else:
+            elif layout.dp == 1:
                 worst = (layout, outcome)
         if found:
             fits = [option for option in found if option.verdict == "fits"]
@@ -130,11 +134,11 @@ class Desk:
             return Refusal("memory", {"rule": "overcommitted"} | shares, layout=layout)
         return Refusal("memory", {"devices": layout.device_count}, split, layout)
 
-    def _option(self, machine: Machine, layout: Layout) -> Option | MemorySplit:
-        """The option of this layout, or only its memory where it does not fit."""
+    def option(self, machine: Machine, layout: Layout) -> Option | MemorySplit:
+        """The option of this layout, or only its memory where it does not fit. Raises ``UnknownRate``."""
         # What lies in host memory is as fast as the machine's cores.
         cores = machine.vcpu if self.offloads else None
-        key = (machine.device.name, machine.fraction, machine.link, layout.device_count, cores)
+        key = (machine.device.name, machine.fraction, machine.link, layout, cores)
         if key not in self._tried:
             split = memory.split(self.arch, self.need, self.runtime, machine.device, layout)
             verdict = memory.verdict(split)
@@ -170,9 +174,10 @@ class Desk:
             point = self._slowed(point, machine, layout)
         if self.need.context_parallel > 1:
             point = _shared(point, self.need.context_parallel)
-        # Planned is what is shown as fitting: every request at its full length, whole requests only.
+        # Planned is what is shown as fitting: every request at its full length, whole requests only in each group.
         per_request = float(split.kv_needed_bytes) if self.runtime.preallocates else point.kv_full_bytes
-        most = min(point.batch_cap, floor(point.kv_room_bytes / max(per_request, 1.0)))
+        room_each = point.kv_room_bytes / max(per_request, 1.0) / layout.dp
+        most = min(point.batch_cap, floor(room_each) * layout.dp)
         if isinstance(workload, BatchWorkload):
             most = min(most, workload.request_count)
         planned = altered(

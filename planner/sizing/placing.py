@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil
+from math import ceil, inf
 
 import numpy as np
 
@@ -36,6 +36,10 @@ LIGHT_RATE_PER_S = 1e-6
 ONE_IN_A_THOUSAND = 1e-3
 """Bisection ends this near to a target; that is not a miss."""
 ROUNDING = 1e-9
+SWIFT = ("ttft", "tpot")
+"""Objectives of who would rather wait less than save machines."""
+WORTH_ANOTHER_SPLIT = 0.1
+"""A job is split otherwise than over the least devices only where each device then does so much more."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,12 @@ class Placement:
     def held(self) -> float:
         """Requests that hold their cache in one replica at peak: those that decode and those whose prompt is read."""
         return max(1.0, min(self.peak.requests_in_flight, self.point.batch_cap))
+
+    @property
+    def held_each(self) -> float:
+        """Of these, those on the fullest group of ranks that keeps attention by requests: spread evenly over them."""
+        groups = self.layout.dp
+        return self.held if groups == 1 else max(1.0, ceil(self.held / groups - ONE_IN_A_THOUSAND))
 
     @property
     def layout(self) -> Layout:
@@ -127,12 +137,29 @@ class _Trial:
     options: list[Option]
     chosen: int = 0
     replicas: int | None = None
+    least_misses: bool = False
+    """Whether the option with the least devices misses a latency target that the chosen one meets."""
     unreachable: dict[LatencyTarget, float] = field(default_factory=dict)
     """Targets that no number of replicas meets, with what one request alone on a replica gets."""
 
     @property
     def option(self) -> Option:
         return self.options[self.chosen]
+
+    def machines(self, number: int, replicas: int) -> int:
+        """Machines for so many replicas of one of the options."""
+        return ceil(replicas * self.options[number].layout.device_count / self.machine.device_count)
+
+    def choose(self, counts: Sequence[int | None], *, fewest_machines: bool) -> None:
+        """Of the options that meet the targets the first, or the one with the fewest machines."""
+        met = [
+            (self.machines(number, n) if fewest_machines else 0, number)
+            for number, n in enumerate(counts)
+            if n is not None
+        ]
+        self.chosen = min(met)[1] if met else 0
+        self.replicas = counts[self.chosen]
+        self.least_misses = bool(met) and counts[0] is None
 
 
 def place(
@@ -144,8 +171,9 @@ def place(
 ) -> list[Placement | Refusal]:
     """Every machine's placement, or why there is none, in the order of ``machines``.
 
-    A replica takes the least number of devices that fits and divides; more of them only where that meets
-    a latency target which the least does not.
+    A replica takes the least number of devices that fits and divides; more of them, or attention by requests, only
+    where that meets a latency target which the least does not, or needs fewer machines. Who wants the lowest latency
+    gets the latter only for the former: what saves machines is slower.
     """
     desk = Desk(workload, arch, runtime)
     return settle(workload, [(machine, desk.options(machine)) for machine in machines], constants)
@@ -220,8 +248,7 @@ def _settle_serving(
     counts = iter(_count_replicas(workload, tried, loads, [(ttft, tpot)] * len(tried), constants))
     for trial in trials:
         own = [next(counts) for _option in trial.options]
-        trial.chosen = next((number for number, count in enumerate(own) if count is not None), 0)
-        trial.replicas = own[trial.chosen]
+        trial.choose(own, fewest_machines=workload.objective not in SWIFT)
     _relax(workload, [trial for trial in trials if trial.replicas is None], loads, (ttft, tpot), constants)
     settled = [(trial, trial.replicas) for trial in trials if trial.replicas is not None]
     beyond = [trial for trial in trials if trial.replicas is None]
@@ -244,7 +271,7 @@ def _settle_serving(
             machine=trial.machine,
             option=trial.option,
             replicas=replicas,
-            machines=ceil(replicas * trial.option.layout.device_count / trial.machine.device_count),
+            machines=trial.machines(trial.chosen, replicas),
             typical=at_typical,
             peak=at_peak,
             full=at_full,
@@ -284,28 +311,39 @@ def _relax(
     """Replicas where no number of them meets every target: as many as hold the load within those that can be met.
 
     A target that the machine's lightest load misses sells no replicas: more of them would not bring it nearer than
-    that load does.
+    that load does. Of the least devices and attention by requests, what misses fewest targets is taken, then what
+    needs the fewest machines.
     """
     lightest = LIGHT_RATE_PER_S if loads.kind == "rate" else 1.0
-    light = _operate([(trial.options[0], loads.kind, lightest) for trial in trials], constants)
-    kept = []
-    for trial, point in zip(trials, light, strict=True):
-        trial.chosen = 0
+    tried = [
+        (trial, number)
+        for trial in trials
+        for number, option in enumerate(trial.options)
+        if number == 0 or option.layout.dp > 1
+    ]
+    options = [trial.options[number] for trial, number in tried]
+    light = _operate([(option, loads.kind, lightest) for option in options], constants)
+    lost: list[dict[LatencyTarget, float]] = []
+    for point in light:
         best = (point.ttft_s, point.tpot_s)
-        for target, asked, got in zip(LATENCY_TARGETS, targets, best, strict=True):
-            if asked is not None and got is not None and got.value > asked:
-                trial.unreachable[target] = got.value
-        kept.append(
-            tuple(
-                None if target in trial.unreachable else asked
-                for target, asked in zip(LATENCY_TARGETS, targets, strict=True)
-            )
+        lost.append(
+            {
+                target: got.value
+                for target, asked, got in zip(LATENCY_TARGETS, targets, best, strict=True)
+                if asked is not None and got is not None and got.value > asked
+            }
         )
-    counts = _count_replicas(
-        workload, [trial.options[0] for trial in trials], loads, [(a, b) for a, b in kept], constants
-    )
-    for trial, count in zip(trials, counts, strict=True):
-        trial.replicas = count
+    kept = [
+        (None if "ttft_s" in gone else targets[0], None if "tpot_s" in gone else targets[1]) for gone in lost
+    ]
+    counts = _count_replicas(workload, options, loads, kept, constants)
+    taken: dict[int, tuple[int, float, int]] = {}
+    for (trial, number), gone, count in zip(tried, lost, counts, strict=True):
+        machines = inf if count is None else trial.machines(number, count)
+        rank = (len(gone), 0 if workload.objective in SWIFT else machines, number)
+        if trial.number not in taken or rank < taken[trial.number]:
+            taken[trial.number] = rank
+            trial.chosen, trial.replicas, trial.unreachable = number, count, gone
 
 
 def _target(value: float | str) -> float | None:
@@ -317,11 +355,21 @@ def _settle_batch(
 ) -> Iterator[tuple[int, Placement | Refusal]]:
     """Whole machines, as many as the deadline needs, every device of them at work, at saturation.
 
-    hours = requests ÷ (requests a second of one replica × replicas) ÷ 3600.
+    hours = requests ÷ (requests a second of one replica × replicas) ÷ 3600. The least devices, unless another split
+    takes a tenth less machine time.
     """
-    full = _operate([(trial.option, "saturated", 0.0) for trial in trials], constants)
+    tried = [(trial, number) for trial in trials for number in range(len(trial.options))]
+    speeds = _operate([(trial.options[number], "saturated", 0.0) for trial, number in tried], constants)
+    full: dict[int, OperatingPoint] = {}
+    pace: dict[int, float] = {}
+    for (trial, number), speed in zip(tried, speeds, strict=True):
+        each = 0.0 if speed.overloaded else speed.request_rate_per_s
+        each /= trial.options[number].layout.device_count
+        if trial.number not in full or each > pace[trial.number] * (1 + WORTH_ANOTHER_SPLIT):
+            trial.chosen, full[trial.number], pace[trial.number] = number, speed, each
     deadline = workload.deadline_hours if isinstance(workload.deadline_hours, int | float) else None
-    for trial, at_full in zip(trials, full, strict=True):
+    for trial in trials:
+        at_full = full[trial.number]
         if at_full.overloaded or at_full.request_rate_per_s <= 0:
             yield (
                 trial.number,
@@ -367,17 +415,19 @@ def _warnings(workload: ServingWorkload | BatchWorkload, trial: _Trial) -> tuple
     """Codes of what is worth knowing about this machine for this workload."""
     option, machine = trial.option, trial.machine
     rate = compute_rate(machine.device, workload.weights_format)
-    devices = option.layout.device_count
+    more = option.layout.device_count > trial.options[0].layout.device_count
     found = {
-        "tp_over_pcie": option.layout.tp > 1 and machine.link in ("pcie", "unknown"),
+        "tp_over_pcie": option.layout.ranks > 1 and machine.link in ("pcie", "unknown"),
         "format_saves_memory_only": rate is not None and rate.saves_memory_only,
         "weights_just_fit": option.split.kv_room_bytes < JUST_FITS_FRACTION * option.split.usable_bytes,
         "context_never_tested": workload.input_tokens.maximum + workload.output_tokens.maximum
         > CONTEXT_MEASURED_TOKENS,
-        "more_devices_for_speed": trial.chosen > 0 and devices > trial.options[0].layout.device_count,
+        "more_devices_for_speed": more and trial.least_misses,
+        "more_devices_for_load": more and not trial.least_misses,
+        "attention_by_requests": option.layout.dp > 1,
         "engine_total_assumed": machine.device.engine_total_assumed,
         "fraction": machine.fraction < 1,
-        "link_unknown": option.layout.tp > 1 and machine.link == "unknown",
+        "link_unknown": option.layout.ranks > 1 and machine.link == "unknown",
         "kv_offload_not_counted": workload.kv_offload_gib > 0,
         "weights_in_host_memory": workload.offload != Offload(),
     }

@@ -62,14 +62,15 @@ class _Model:
     experts: int
     experts_per_token: int
     linear_flops_per_token: float
+    attended_fraction: float
 
 
 @lru_cache(maxsize=2048)
-def _model(arch: Architecture, weights_format: str, tp: int, attention_dp: int) -> _Model:
-    whole = weights.footprint(arch, weights_format, Layout(tp=tp))
-    always = whole
-    if attention_dp > 1:
-        always = weights.footprint(arch, weights_format, Layout(tp=max(1, tp // attention_dp)))
+def _model(arch: Architecture, weights_format: str, tp: int, dp: int) -> _Model:
+    whole = weights.footprint(arch, weights_format, Layout(tp=tp * dp))
+    always = weights.footprint(arch, weights_format, Layout(tp=tp)) if dp > 1 else whole
+    attended = (always.linear_flops_per_token - always.expert_flops_per_token) / dp
+    linear = attended + whole.expert_flops_per_token if dp > 1 else whole.linear_flops_per_token
     return _Model(
         layers=arch.layer_count,
         hidden=arch.hidden,
@@ -77,26 +78,26 @@ def _model(arch: Architecture, weights_format: str, tp: int, attention_dp: int) 
         experts_read_bytes=float(whole.expert_bytes * whole.moe_layers),
         experts=whole.experts,
         experts_per_token=whole.experts_per_token,
-        linear_flops_per_token=whole.linear_flops_per_token,
+        linear_flops_per_token=linear,
+        attended_fraction=attended / linear if linear else 1.0,
     )
 
 
 @lru_cache(maxsize=8192)
 def _kv(
-    arch: Architecture, kv_format: str, weights_format: str, tp: int, attention_dp: int, runtime: Runtime,
+    arch: Architecture, kv_format: str, weights_format: str, tp: int, dp: int, runtime: Runtime,
     chunk_tokens: int, prompt: float, cached: float, output: float,
 ) -> tuple[float, float, float, float, float]:  # fmt: skip
     """Bytes read and FLOPs of a decode step, FLOPs of the prompt, bytes held after it and at the end."""
-    layout = Layout(tp=max(1, tp // attention_dp))
-    kv = kv_cache.footprint(arch, kv_format, weights_format, layout, runtime, chunk_tokens)
+    kv = kv_cache.footprint(arch, kv_format, weights_format, Layout(tp=tp), runtime, chunk_tokens)
     middle = prompt + output / 2
     prompt_flops = kv.prompt_flops(prompt) - kv.prompt_flops(cached)
     return (
-        kv.read_bytes(middle) / attention_dp,
-        kv.attention_flops(middle) / attention_dp,
-        max(prompt_flops, 0.0) / attention_dp,
-        kv.bytes_for(max(1, round(prompt))) / attention_dp,
-        kv.bytes_for(max(1, round(prompt + output))) / attention_dp,
+        kv.read_bytes(middle) / dp,
+        kv.attention_flops(middle) / dp,
+        max(prompt_flops, 0.0) / dp,
+        kv.bytes_for(max(1, round(prompt))) / dp,
+        kv.bytes_for(max(1, round(prompt + output))) / dp,
     )
 
 
@@ -179,7 +180,6 @@ def serving_point(
     load: Load,
     load_value: float = 0.0,
     prefix_hit_fraction: float = 0.0,
-    attention_dp: int = 1,
     draft: Draft | None = None,
     eager: bool = False,
     software: Software | None = None,
@@ -187,6 +187,8 @@ def serving_point(
 ) -> ServingPoint:
     """The serving point of one replica. ``load_value`` is of one replica; ``kv_room_bytes`` of one rank.
 
+    Where groups of ranks keep the attention of their own requests, what a request holds, reads and computes there
+    counts divided by the groups, as all of them work side by side; exchanges send a token to the ranks of its experts.
     Pipeline stages share layers evenly. Raises ``NotSized`` for attention kinds that are not covered and
     ``UnknownRate`` where nothing is known of the device's compute, unless ``guess_rate`` takes
     ``FLOPS_PER_BYTE_GUESS`` of its bandwidth instead.
@@ -199,9 +201,9 @@ def serving_point(
     if half == 0.0:
         raise UnknownRate(device.name, weights_format)
     matrix_flops, blocks = matrix_rate(device, runtime.name, weights_format, half)
-    model = _model(arch, weights_format, layout.tp, attention_dp)
+    model = _model(arch, weights_format, layout.tp, layout.dp)
     kv_read, kv_flops, prompt_flops, kv_prompt, kv_full = _kv(
-        arch, kv_format, weights_format, layout.tp, attention_dp, runtime, chunk_tokens, float(input_tokens),
+        arch, kv_format, weights_format, layout.tp, layout.dp, runtime, chunk_tokens, float(input_tokens),
         float(input_tokens) * prefix_hit_fraction, float(output_tokens),
     )  # fmt: skip
     return ServingPoint(
@@ -211,7 +213,7 @@ def serving_point(
         block_kernels=float(blocks),
         attention_flops_per_s=half,
         link_bytes_per_s=link_bytes_per_s(device, link),
-        tp=layout.tp,
+        tp=layout.ranks,
         pp=layout.pp,
         layers=model.layers,
         hidden=model.hidden,
@@ -226,15 +228,16 @@ def serving_point(
         kv_room_bytes=kv_room_bytes * layout.pp,
         kv_prompt_bytes=kv_prompt,
         kv_full_bytes=kv_full,
-        batch_cap=batch_cap * attention_dp,
+        batch_cap=batch_cap * layout.dp,
         link_tokens_share=1.0
-        if attention_dp == 1
-        else min(model.experts_per_token or 1, layout.tp) / attention_dp / 2,
+        if layout.dp == 1
+        else min(model.experts_per_token or 1, layout.ranks) / layout.dp / 2,
         chunk_tokens=float(chunk_tokens),
         prompt_tokens=float(input_tokens) * (1 - prefix_hit_fraction),
         output_tokens=float(output_tokens),
         load=load,
-        attention_dp=attention_dp,
+        attention_dp=layout.dp,
+        attended_fraction=model.attended_fraction,
         drafted=float(draft.tokens) if draft else 0.0,
         accepted=draft.accepted if draft else 1.0,
         accepted_spread=draft.spread if draft else (1.0, 1.0),

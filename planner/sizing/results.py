@@ -56,6 +56,7 @@ class MemorySplit(Frozen):
     """On one device; the KV of sliding-window layers makes it depend on length: this is at typical length."""
     kv_room_bytes: int
     kv_room_tokens: int
+    """Of the whole replica, as requests that fit are: of all groups that keep attention by requests together."""
     kv_needed_bytes: int
     activation_bytes: int
     overhead_bytes: int
@@ -70,6 +71,8 @@ class MemorySplit(Frozen):
     to start however little the load needs. Judged by the upper end of what lies outside, which no engine checks."""
     fraction_maximum: float | None = None
     """Of an engine that takes a fraction of the device: the largest that leaves room for what lies outside."""
+    groups: int = 1
+    """Groups of devices of which each holds requests of its own; 1: every device holds a part of each request."""
     host_bytes: int = 0
     """Host memory of one replica for weights and cache that were moved there."""
     ranges: dict[str, Estimate] = Field(default_factory=dict)
@@ -280,11 +283,11 @@ class SmallerMachine(Frozen):
 
 
 class OtherLayout(Frozen):
-    """Another split of the same machine that does the same with fewer of them."""
+    """The candidate's machine split otherwise, with what it then takes."""
 
     layout: Layout
-    attention_dp: int
-    """Ranks that each keep the attention of their own requests."""
+    attention_dp: int = 1
+    """In plans saved before the layout told it: ranks that each keep the attention of their own requests."""
     replicas: int
     machines: int
     ttft_s: Estimate | None
@@ -329,7 +332,8 @@ class Candidate(Frozen):
     smallest: tuple[SmallerMachine, ...] = ()
     """Of the same candidates, of training: the smallest machine that works, and smaller ones by one change."""
     other_layout: OtherLayout | None = None
-    """Of the same candidates: a split that the ranking does not try, where it needs fewer machines."""
+    """Of the same candidates, where they keep attention by requests: what a split by tensors alone would take. In plans
+    saved before the ranking tried that: a split that needs fewer machines."""
     longest_context: LongestContext | None = None
     """Of the same candidates, of kinds that hold requests at once."""
     gpus_per_replica: int

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.sizing.constants import Constants, PointClasses
+from planner.sizing.constants import UNFAMILIAR, Constants, PointClasses
 from planner.sizing.quantities import Estimate
 from planner.sizing.results import Limit, LoadPoint
 from planner.sizing.roots import rising_root
@@ -107,7 +107,7 @@ def operate(points: Sequence[ServingPoint], constants: Constants) -> list[Operat
         for a in (
             state.seen, state.request_rate_per_s, in_flight, ttft, state.tpot_s, cap.request_rate_per_s,
             state.step.total_s, state.step.memory_s, state.step.compute_s, state.step.link_s,
-            state.step.overhead_s, interrupted, steady.prefill_alone_s, steady.prompt_share_s, steady.room,
+            state.step.overhead_s, interrupted, steady.prefill_alone_s, state.prompt_share_s, steady.room,
             steady.gain_of_twice,
         )
     ]  # fmt: skip
@@ -131,9 +131,14 @@ def operate(points: Sequence[ServingPoint], constants: Constants) -> list[Operat
         alone = batch < ALONE
         steady_regime = "saturated" if point.load == "saturated" else "throughput"
 
-        def estimate(regime: str, value: float, classes: PointClasses = point.classes) -> Estimate:
+        # One publisher alone measured attention by requests, and no latency of it.
+        wider = UNFAMILIAR if point.attention_dp > 1 and constants.familiar(point.classes) else 1.0
+
+        def estimate(
+            regime: str, value: float, classes: PointClasses = point.classes, wider: float = wider
+        ) -> Estimate:
             low, high = constants.range_of(regime, classes)
-            return Estimate(value=value, low=value * low, high=value * high)
+            return Estimate(value=value, low=value * low**wider, high=value * high**wider)
 
         fewest, most = point.accepted_spread
 

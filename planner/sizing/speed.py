@@ -6,7 +6,7 @@ knows about load; ``serving`` does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,9 @@ class Replicas:
     tp: Array
     pp: Array
     attention_dp: Array
+    """Groups of ranks that each keep the attention of their own requests; 1: all ranks share every request."""
+    attended_fraction: Array
+    """Of ``linear_flops_per_token``: what only a request's own group works on."""
     drafted: Array
     """Tokens a draft proposes for each step; 0 without speculative decoding."""
     layers: Array
@@ -52,7 +55,7 @@ class Replicas:
     experts: Array
     experts_per_token: Array
     linear_flops_per_token: Array
-    """Of one rank, all stages together, as the next three."""
+    """Of one rank, all stages together, as the next three; these four are means over groups, all of them at work."""
     kv_read_bytes: Array
     """KV read by one sequence in one decode step, at mean context."""
     decode_attention_flops: Array
@@ -129,32 +132,54 @@ def all_reduce_s(replicas: Replicas, tokens: Array) -> Array:
     return 2.0 * replicas.layers * (replicas.constant("hop_s") * hops + transfer)
 
 
+def attended_sequences(replicas: Replicas, sequences: Array) -> Array:
+    """Sequences of the fullest group, times the groups: what one step's attention costs as if all groups were as full.
+
+    Sequences are spread evenly: max(n, groups × min(n, 1)).
+    """
+    return np.maximum(sequences, np.minimum(sequences, 1.0) * replicas.attention_dp)
+
+
+def lone(replicas: Replicas) -> Replicas:
+    """The replicas as one prompt alone sees them: of the groups that keep attention by requests its own works alone,
+    on the whole of its attention and of the weights that are no routed experts."""
+    groups = replicas.attention_dp
+    more = 1.0 + replicas.attended_fraction * (groups - 1.0)
+    return replace(
+        replicas,
+        linear_flops_per_token=replicas.linear_flops_per_token * more,
+        prompt_attention_flops=replicas.prompt_attention_flops * groups,
+    )
+
+
 def decode_step(replicas: Replicas, batch: Array) -> StepParts:
     """One token for each of ``batch`` sequences: every stage once, for its share of the batch.
 
-    A pipeline of pp stages works on pp micro-batches; a sequence gets its next token after all stages. Ranks of
-    attention data parallelism prepare only their own sequences. With a draft of k tokens k + 1 are checked at once:
-    computed, sent and routed, over the same keys and values.
+    A pipeline of pp stages works on pp micro-batches; a sequence gets its next token after all stages. With a draft
+    of k tokens k + 1 are checked at once: computed, sent and routed, over the same keys and values. Groups that keep
+    attention by requests prepare, read and attend only to their own; the step lasts as long as the fullest needs,
+    which has a whole sequence where there are fewer sequences than groups.
     """
     share = np.maximum(batch / replicas.pp, np.minimum(batch, 1.0))
+    attended = attended_sequences(replicas, share)
     tokens = share * (1.0 + replicas.drafted)
     weights = weights_read_bytes(replicas, tokens) / replicas.constant("weight_read_fraction")
-    kv = share * replicas.kv_read_bytes / replicas.constant("kv_read_fraction")
+    kv = attended * replicas.kv_read_bytes / replicas.constant("kv_read_fraction")
     memory = (weights + kv) / replicas.bandwidth_bytes_per_s
     compute_fraction = replicas.constant("decode_compute_fraction")
     compute = (
-        tokens
+        (1.0 + replicas.drafted)
         / compute_fraction
         * (
-            replicas.linear_flops_per_token / replicas.matrix_flops_per_s
-            + replicas.decode_attention_flops / replicas.attention_flops_per_s
+            share * replicas.linear_flops_per_token / replicas.matrix_flops_per_s
+            + attended * replicas.decode_attention_flops / replicas.attention_flops_per_s
         )
     )
     roof = smooth_maximum(memory, compute, replicas.constant("roof_exponent"))
     overhead = (
         replicas.constant("step_fixed_s")
         + replicas.layers * replicas.constant("step_layer_s")
-        + share * replicas.constant("step_sequence_s") * replicas.pp / replicas.attention_dp
+        + attended * replicas.constant("step_sequence_s") * replicas.pp / replicas.attention_dp
         + (replicas.pp - 1.0) * replicas.constant("stage_s")
         + replicas.drafted * DRAFT_SHARE * roof
     )

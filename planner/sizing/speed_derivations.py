@@ -21,6 +21,8 @@ NOISE = 1e-6
 BUSIEST = 0.98
 """Share of its time a replica may be busy with prompts in the queue's formula (as in ``steady``)."""
 EXPERTS = "expected distinct experts of a layer for the tokens of one step (docs/methods.md)"
+APART = "how far prompts of the groups that keep attention by requests miss each other at this load (docs/methods.md)"
+SHARED_PREFILL = "prefill_s of the mean over groups, all of them at work on prompts"
 ACCEPTED = "tokens a step yields: 1 without a draft (docs/methods.md)"
 
 
@@ -53,7 +55,7 @@ class _Speed(SpeedTerms):
         if self.found.ttft_s is not None:
             made += self._ttft(self.found.ttft_s.value)
         if self.found.tpot_s is not None or self.found.ttft_s is not None:
-            made += [self._prompt_share(), *self._prefill()]
+            made += [*self._prompt_share(), *self._prefill()]
         return {derivation.figure: self._held_against(derivation) for derivation in made}
 
     def _held_against(self, made: Derivation) -> Derivation:
@@ -132,15 +134,15 @@ class _Speed(SpeedTerms):
         )
 
     def _memory(self) -> Derivation:
-        point = self.point
+        point, attended = self.point, self._attended()
         return Derivation(
             figure="memory_s",
             formula="(weights_read_bytes / weight_read_fraction"
-            " + sequences * kv_read_bytes / kv_read_fraction) / bandwidth",
+            f" + {attended.symbol} * kv_read_bytes / kv_read_fraction) / bandwidth",
             terms=(
                 Term(symbol="weights_read_bytes", value=self.weights_read_bytes, unit="byte"),
                 self.constant("weight_read_fraction"),
-                self._sequences(),
+                attended,
                 Term(symbol="kv_read_bytes", value=point.kv_read_bytes, unit="byte", source=MODEL),
                 self.constant("kv_read_fraction"),
                 self._bandwidth(),
@@ -150,13 +152,22 @@ class _Speed(SpeedTerms):
         )
 
     def _compute(self) -> Derivation:
-        point = self.point
+        point, attended = self.point, self._attended()
+        formula = (
+            "sequences * (1 + drafted_tokens) / decode_compute_fraction"
+            " * (linear_flops / matrix_flops_per_s + attention_flops / attention_flops_per_s)"
+        )
+        if point.attention_dp > 1:
+            formula = (
+                "(1 + drafted_tokens) / decode_compute_fraction * (sequences * linear_flops / matrix_flops_per_s"
+                " + attended_sequences * attention_flops / attention_flops_per_s)"
+            )
         return Derivation(
             figure="compute_s",
-            formula="sequences * (1 + drafted_tokens) / decode_compute_fraction"
-            " * (linear_flops / matrix_flops_per_s + attention_flops / attention_flops_per_s)",
+            formula=formula,
             terms=(
                 self._sequences(),
+                *((attended,) if point.attention_dp > 1 else ()),
                 *self._draft(),
                 self.constant("decode_compute_fraction"),
                 Term(symbol="linear_flops", value=point.linear_flops_per_token, unit="FLOP", source=MODEL),
@@ -169,12 +180,13 @@ class _Speed(SpeedTerms):
         )
 
     def _overhead(self) -> Derivation:
+        attended = self._attended()
         formula = (
-            "step_fixed_s + layers * step_layer_s + sequences * step_sequence_s * pp / attention_dp"
+            f"step_fixed_s + layers * step_layer_s + {attended.symbol} * step_sequence_s * pp / attention_dp"
             " + (pp - 1) * stage_s"
         )
         terms: tuple[Term, ...] = (
-            self.constant("step_fixed_s"), self._layers(), self.constant("step_layer_s"), self._sequences(),
+            self.constant("step_fixed_s"), self._layers(), self.constant("step_layer_s"), attended,
             self.constant("step_sequence_s"), self._pp(), self.constant("stage_s"),
             self._plain("attention_dp", self.point.attention_dp, source=LAYOUT),
         )  # fmt: skip
@@ -193,7 +205,8 @@ class _Speed(SpeedTerms):
         )
 
     def _link(self, figure: str, tokens: float, value: float) -> Derivation:
-        """Two all-reduces a layer; none on one device, where (tp - 1) and hops are 0."""
+        """Two all-reduces a layer, or sending tokens to their experts and back; none on one device, where (tp - 1) and
+        hops are 0."""
         point = self.point
         return Derivation(
             figure=figure,
@@ -235,12 +248,12 @@ class _Speed(SpeedTerms):
 
     def _prefill(self) -> list[Derivation]:
         """One whole prompt alone, in the steps its chunks make, and the parts of it."""
-        point, replicas, chunks = self.point, self.replicas, self.chunks
+        point, replicas, chunks = self.point, self.lone, self.chunks
         each = self.tokens / chunks
         step = np.array([each])
         weights_bytes = float(speed.weights_read_bytes(replicas, step)[0])
         link = float(speed.all_reduce_s(replicas, step)[0])
-        work = float(speed.prompt_work_s(replicas, np.array([self.tokens]), np.ones(1))[0])
+        work = float(speed.prompt_work_s(self.lone, np.array([self.tokens]), np.ones(1))[0])
         fraction = "block_compute_fraction" if point.block_kernels else "prefill_compute_fraction"
         read = self._plain("chunk_weights_bytes", weights_bytes, "byte")
         whole = Derivation(
@@ -262,42 +275,70 @@ class _Speed(SpeedTerms):
             figure="prompt_work_s",
             formula=f"(prompt_tokens + prefill_half_tokens) * linear_flops / (matrix_flops_per_s * {fraction})"
             " + prompt_attention_flops / (attention_flops_per_s * prefill_attention_fraction)",
-            terms=(self._prompt(), self.constant("prefill_half_tokens"), *self._work(fraction)),
+            terms=(self._prompt(), self.constant("prefill_half_tokens"), *self._work(fraction, self.lone)),
             value=work,
             unit="s",
         )
         chunk_weights = self._weights("chunk_weights_bytes", each, weights_bytes)
         return [whole, worked, chunk_weights, self._link("chunk_link_s", each, link)]
 
-    def _work(self, fraction: str) -> tuple[Term, ...]:
-        point = self.point
+    def _work(self, fraction: str, replicas: speed.Replicas) -> tuple[Term, ...]:
         return (
-            self._plain("linear_flops", point.linear_flops_per_token, "FLOP", MODEL),
+            self._plain("linear_flops", float(replicas.linear_flops_per_token[0]), "FLOP", MODEL),
             self._rate("matrix_flops_per_s"), self.constant(fraction),
-            self._plain("prompt_attention_flops", point.prompt_attention_flops, "FLOP", MODEL),
+            self._plain("prompt_attention_flops", float(replicas.prompt_attention_flops[0]), "FLOP", MODEL),
             self._rate("attention_flops_per_s"), self.constant("prefill_attention_fraction"),
         )  # fmt: skip
 
-    def _prompt_share(self) -> Derivation:
-        """What one prompt takes from the decoding of others; its work is that of ``prompt_work_s`` with the rate
-        of full steps."""
-        point, half = self.point, float(self.replicas.constant("prefill_half_tokens")[0])
+    def _prompt_share(self) -> list[Derivation]:
+        """What one prompt takes from the decoding of others: all ranks work on it, or its group alone while the other
+        groups wait or have prompts of their own."""
+        if self.point.attention_dp == 1:
+            return [self._taken("prompt_share_s", self.lone, self.found.prompt_share_s)]
+        shared, longest = (
+            float(speed.prompt_share_s(seen, np.array([self.tokens]), np.array([self.point.chunk_tokens]))[0])
+            for seen in (self.replicas, self.lone)
+        )
+        mixed = Derivation(
+            figure="prompt_share_s",
+            formula="shared_prompt_s + (lone_prompt_s - shared_prompt_s) * apart",
+            terms=(
+                self._plain("shared_prompt_s", shared, "s"), self._plain("lone_prompt_s", longest, "s"),
+                self._plain("apart", (self.found.prompt_share_s - shared) / (longest - shared), "1", APART),
+            ),
+            value=self.found.prompt_share_s,
+            unit="s",
+        )  # fmt: skip
+        return [
+            mixed,
+            self._taken("shared_prompt_s", self.replicas, shared),
+            self._taken("lone_prompt_s", self.lone, longest),
+        ]
+
+    def _taken(self, figure: str, replicas: speed.Replicas, value: float) -> Derivation:
+        """The work of a prompt is that of ``prompt_work_s`` with the rate of full steps."""
+        point, half = self.point, float(replicas.constant("prefill_half_tokens")[0])
         joined = np.array([max(self.tokens - half, 0.0)])
-        work = float(speed.prompt_work_s(self.replicas, joined, np.ones(1))[0])
+        work = float(speed.prompt_work_s(replicas, joined, np.ones(1))[0])
+        alone = self._plain("prefill_s", self.found.prefill_s, "s")
+        if figure == "shared_prompt_s":
+            chunk = np.array([point.chunk_tokens])
+            seconds = float(speed.prefill_s(replicas, np.array([self.tokens]), np.ones(1), chunk)[0])
+            alone = self._plain("shared_prefill_s", seconds, "s", SHARED_PREFILL)
         fraction = "block_compute_fraction" if point.block_kernels else "prefill_compute_fraction"
         worked = (
             f"(max(prompt_tokens, prefill_half_tokens) * linear_flops / (matrix_flops_per_s * {fraction})"
             " + prompt_attention_flops / (attention_flops_per_s * prefill_attention_fraction))"
         )
         return Derivation(
-            figure="prompt_share_s",
-            formula=f"({worked} + prefill_step_share * max(prefill_s - joined_work_s, 0)) / pp",
+            figure=figure,
+            formula=f"({worked} + prefill_step_share * max({alone.symbol} - joined_work_s, 0)) / pp",
             terms=(
-                self._prompt(), self.constant("prefill_half_tokens"), *self._work(fraction),
-                self.constant("prefill_step_share"), self._plain("prefill_s", self.found.prefill_s, "s"),
+                self._prompt(), self.constant("prefill_half_tokens"), *self._work(fraction, replicas),
+                self.constant("prefill_step_share"), alone,
                 self._plain("joined_work_s", work, "s", "the first part of this formula"), self._pp(),
             ),
-            value=self.found.prompt_share_s,
+            value=value,
             unit="s",
         )  # fmt: skip
 

@@ -14,6 +14,7 @@ BY_LOAD = "steady state at this load: solved from Little's law (docs/methods.md)
 """Source of what no product gives, but the balance of arrivals and service."""
 MODEL = "counted from the model's tensors"
 LAYOUT = "layout of the replica"
+FULLEST = "sequences of the fullest group of ranks that keeps attention by requests, times the groups"
 CHUNKS = "prompt tokens over max_num_batched_tokens, rounded up"
 
 
@@ -27,13 +28,14 @@ class SpeedTerms:
         values = constants.resolve(point.classes)
         self.point, self.found = point, found
         steady = Steady([point], values[:, np.newaxis])
-        self.replicas = steady.replicas
+        self.replicas, self.lone = steady.replicas, steady.lone
         self.tokens = point.prompt_tokens
         self.chunks = float(np.ceil(max(point.prompt_tokens, 1.0) / point.chunk_tokens))
         self.origins: dict[str, Constant] = {constant.name: constant for constant in constants.constants}
         one = np.array([found.batch])
         self.share = float(np.maximum(one / point.pp, np.minimum(one, 1.0))[0])
         self.checked = self.share * (1.0 + point.drafted)
+        self.attended = float(speed.attended_sequences(self.replicas, np.array([self.share]))[0])
         self.weights_read_bytes = float(speed.weights_read_bytes(self.replicas, np.array([self.checked]))[0])
 
     def constant(self, name: str) -> Term:
@@ -46,6 +48,12 @@ class SpeedTerms:
 
     def _sequences(self, symbol: str = "sequences") -> Term:
         return Term(symbol=symbol, value=self.share, unit="request", source=BY_LOAD)
+
+    def _attended(self) -> Term:
+        """Sequences whose attention a step waits for; all of them where every rank works on each."""
+        if self.point.attention_dp == 1:
+            return self._sequences()
+        return Term(symbol="attended_sequences", value=self.attended, unit="request", source=FULLEST)
 
     def _bandwidth(self) -> Term:
         value = self.point.bandwidth_bytes_per_s

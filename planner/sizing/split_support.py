@@ -13,12 +13,20 @@ Way = Literal["tensors", "layers", "experts", "requests", "context"]
 
 
 class SplitRule(Frozen):
-    """An engine has this way from a version on; never, where there is none."""
+    """An engine has this way from a version on; never, where there is none.
+
+    A rule that names families holds for them alone; a model of a family that no such rule names is not split so.
+    """
 
     runtime: str
     way: Way
     since: str | None
+    families: tuple[str, ...] = ()
     source: str
+
+
+LATENT_FAMILIES = ("deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2", "glm_moe_dsa")
+"""Mixtures whose cache is latent and that engines run by the classes of DeepSeek's models."""
 
 
 RULES: tuple[SplitRule, ...] = (
@@ -26,7 +34,8 @@ RULES: tuple[SplitRule, ...] = (
     SplitRule(runtime="vllm", way="experts", since="0.7.2",
               source="vLLM documentation, expert parallel deployment; PR 12583 in 0.7.2"),
     SplitRule(runtime="vllm", way="requests", since="0.9",
-              source="vLLM documentation 0.9, data parallel deployment"),
+              source="vLLM documentation 0.9, data parallel deployment: for mixtures, --data-parallel-size with "
+                     "--enable-expert-parallel"),
     SplitRule(runtime="vllm", way="context", since="0.11",
               source="vLLM documentation 0.11, context parallel deployment: --decode-context-parallel-size"),
     *(SplitRule(runtime=name, way="context", since=None,
@@ -35,11 +44,19 @@ RULES: tuple[SplitRule, ...] = (
     SplitRule(runtime="sglang", way="layers", since="0.4.6",
               source="SGLang documentation, server arguments: --pp-size"),
     SplitRule(runtime="sglang", way="experts", since="0.4", source="SGLang documentation: --ep-size"),
-    SplitRule(runtime="sglang", way="requests", since="0.4", source="SGLang 0.4 announcement: DP attention for MLA"),
+    SplitRule(runtime="sglang", way="requests", since="0.4", families=LATENT_FAMILIES,
+              source="SGLang 0.4 announcement: DP attention for MLA; documentation of DeepSeek V3.2 and GLM-5: "
+                     "--enable-dp-attention"),
+    SplitRule(runtime="sglang", way="requests", since="0.4.7", families=("qwen2_moe", "qwen3_moe"),
+              source="SGLang documentation, server arguments: --enable-dp-attention for Qwen 2 and 3 MoE"),
     SplitRule(runtime="tensorrt_llm", way="experts", since="0.9",
               source="TensorRT-LLM documentation, expert parallelism"),
     SplitRule(runtime="tensorrt_llm", way="requests", since="0.17",
+              families=("deepseek_v3", "deepseek_v32", "kimi_k2"),
               source="TensorRT-LLM documentation: enable_attention_dp"),
+    SplitRule(runtime="tensorrt_llm", way="requests", since="1.0",
+              families=("qwen3_moe", "llama4", "gpt_oss", "glm4_moe"),
+              source="TensorRT-LLM documentation 1.0, model-feature support matrix: attention data parallelism"),
     SplitRule(runtime="llama_cpp", way="tensors", since=None,
               source="llama.cpp server documentation: --split-mode layer; row splits matrices but gains no stream"),
     SplitRule(runtime="llama_cpp", way="experts", since=None, source="llama.cpp server documentation: --split-mode"),
@@ -74,28 +91,31 @@ def ways(layout: Layout) -> tuple[Way, ...]:
 
 
 def refusal(
-    runtime: Runtime, layout: Layout, *, by_requests: bool = False, context_parallel: int = 1
+    runtime: Runtime, layout: Layout, family: str = "", *, context_parallel: int = 1
 ) -> dict[str, Any] | None:
-    """Why this engine at this version does not split so, with the source; None where it does or nothing is known.
+    """Why this engine at this version does not split a model of this family so, with the source; None where it does or
+    nothing is known. A family that is not given is taken to be one that the engine splits.
 
-    ``by_requests``: ranks keep the attention of their own requests, whatever the layout says.
     ``context_parallel``: ranks that share the tokens of the cache.
     """
-    wanted: set[Way] = set(ways(layout))
-    if by_requests:
-        wanted.add("requests")
+    wanted = list(ways(layout))
     if context_parallel > 1:
-        wanted.add("context")
-    for rule in RULES:
-        if rule.runtime != runtime.name or rule.way not in wanted:
+        wanted.append("context")
+    for way in wanted:
+        rules = [rule for rule in RULES if rule.runtime == runtime.name and rule.way == way]
+        if not rules:
             continue
-        if rule.since is None or version_key(runtime.version) < version_key(rule.since):
-            return {
-                "rule": "split_not_supported" if rule.since is None else "split_needs_newer_version",
-                "runtime": runtime.name,
-                "version": runtime.version,
-                "way": rule.way,
-                "needs_version": rule.since,
-                "source": rule.source,
-            }
+        meant = [rule for rule in rules if not family or not rule.families or family in rule.families]
+        rule = (meant or rules)[0]
+        is_known = bool(meant) and rule.since is not None
+        if is_known and version_key(runtime.version) >= version_key(rule.since or ""):
+            continue
+        return {
+            "rule": "split_needs_newer_version" if is_known else "split_not_supported",
+            "runtime": runtime.name,
+            "version": runtime.version,
+            "way": way,
+            "needs_version": rule.since if is_known else None,
+            "source": rule.source,
+        }
     return None

@@ -17,12 +17,15 @@ from numpy.typing import NDArray
 
 from planner.sizing.constants import PointClasses
 from planner.sizing.roots import rising_root
-from planner.sizing.speed import Array, Replicas, StepParts, decode_step, prefill_s, prompt_share_s
+from planner.sizing.speed import Array, Replicas, StepParts, decode_step, lone, prefill_s, prompt_share_s
 
 Load = Literal["concurrency", "rate", "saturated", "within_limits"]
 LEAST_LOAD = 1e-3
 LEAST_STEPS = 1e-3
+LEAST_BUSY = 1e-6
 UNLIMITED = 1e30
+OVERLAP_ROUNDS = 4
+"""After so many the share of a prompt moves by less than a hundredth (a test holds it)."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,9 @@ class ServingPoint:
     output_tokens: float
     load: Load
     attention_dp: int = 1
+    """Groups of ranks that each keep the attention of their own requests."""
+    attended_fraction: float = 1.0
+    """Of ``linear_flops_per_token``: what only the group with a request's attention works on (no routed experts)."""
     drafted: float = 0.0
     """Tokens that speculative decoding drafts for each step."""
     accepted: float = 1.0
@@ -94,6 +100,20 @@ class State:
     ttft_s: Array
     request_rate_per_s: Array
     in_flight: Array
+    prompt_share_s: Array
+    """What one prompt takes from the decoding of the others."""
+
+
+def apart(busy: Array, groups: Array) -> Array:
+    """How far prompts of different groups miss each other: 1 where none coincide, 0 where all groups have one.
+
+    Of busy time u each group, prompts hold the replica up for 1 − (1 − u)^groups instead of u (all at once) or
+    groups × u (one after another).
+    """
+    used = np.clip(busy, LEAST_BUSY, 1.0)
+    longer = (1.0 - (1.0 - used) ** groups) / (groups * used)
+    least = 1.0 / groups
+    return (longer - least) / np.maximum(1.0 - least, LEAST_BUSY)
 
 
 class Steady:
@@ -126,11 +146,14 @@ class Steady:
         self.by_rate = (loads == "rate") | (loads == "within_limits")
         self.saturated = loads == "saturated"
         self.within_limits = loads == "within_limits"
+        self.by_requests = any(point.attention_dp > 1 for point in points)
+        """Whether any replica keeps attention by requests."""
 
     def with_constants(self, constants: Array) -> Steady:
         """The same points under other constants (the fit asks for many)."""
         other = object.__new__(Steady)
         other.__dict__.update({k: v for k, v in self.__dict__.items() if k not in _WORKED_OUT})
+        other.by_requests = self.by_requests
         other.replicas = Replicas(
             constants=constants, **{name: getattr(self.replicas, name) for name in _REPLICA_FIELDS}
         )
@@ -140,6 +163,7 @@ class Steady:
         """Some of the points, by mask or position; one may come several times."""
         other = object.__new__(Steady)
         other.__dict__.update({k: v[which] for k, v in self.__dict__.items() if k not in _WORKED_OUT})
+        other.by_requests = self.by_requests
         other.replicas = Replicas(
             constants=self.replicas.constants[:, which],
             **{name: getattr(self.replicas, name)[which] for name in _REPLICA_FIELDS},
@@ -154,14 +178,42 @@ class Steady:
         return other
 
     @cached_property
-    def prefill_alone_s(self) -> Array:
-        return prefill_s(
-            self.replicas, self.prompt_tokens, np.ones_like(self.prompt_tokens), self.chunk_tokens
-        )
+    def lone(self) -> Replicas:
+        """The replicas as one prompt alone sees them."""
+        return lone(self.replicas) if self.by_requests else self.replicas
 
     @cached_property
-    def prompt_share_s(self) -> Array:
+    def prefill_alone_s(self) -> Array:
+        return prefill_s(self.lone, self.prompt_tokens, np.ones_like(self.prompt_tokens), self.chunk_tokens)
+
+    @cached_property
+    def shared_prompt_s(self) -> Array:
+        """What one prompt takes from the decoding of others where all groups work on prompts at once."""
         return prompt_share_s(self.replicas, self.prompt_tokens, self.chunk_tokens)
+
+    @cached_property
+    def lone_prompt_s(self) -> Array:
+        """The same where no other group has one: all of them wait for the one that has."""
+        return prompt_share_s(self.lone, self.prompt_tokens, self.chunk_tokens)
+
+    def prompt_share_s(self, batch: Array, others: Array, steps_s: Array) -> Array:
+        """What one prompt takes from the decoding of the others, at this batch.
+
+        Groups that keep attention by requests step together: while one works on a prompt, the others wait for it or
+        work on prompts of their own. Of its time u each group has a prompt, so that prompts hold up the replica for
+        1 − (1 − u)^dp, which is what is shared by dp × u of them. u depends on the rate, and the rate on u. At
+        saturation prompts wait for every group, and all work on theirs at once: so the measured throughputs say.
+        """
+        shared = self.shared_prompt_s
+        if not self.by_requests:
+            return shared
+        groups = self.replicas.attention_dp
+        longest = self.lone_prompt_s
+        taken = longest
+        for _round in range(OVERLAP_ROUNDS):
+            rate = batch / (steps_s + others * taken)
+            taken = shared + (longest - shared) * apart(rate * longest / groups, groups)
+        return np.where(self.saturated | (groups == 1.0), shared, taken)
 
     @cached_property
     def room(self) -> Array:
@@ -208,10 +260,10 @@ class Steady:
     def top(self) -> Array:
         """The most sequences that decode on average: a place is idle while its next prompt is processed."""
         most = np.maximum(self.most, 1.0)
-        decode = (
-            self.decode_steps * decode_step(self.replicas, most).total_s + (most - 1.0) * self.prompt_share_s
-        )
-        return most * decode / (decode + self.prompt_share_s)
+        steps = self.decode_steps * decode_step(self.replicas, most).total_s
+        share = self.prompt_share_s(most, most - 1.0, steps)
+        decode = steps + (most - 1.0) * share
+        return most * decode / (decode + share)
 
     @cached_property
     def gain_of_twice(self) -> Array:
@@ -222,8 +274,8 @@ class Steady:
         """
 
         def rate(count: Array) -> Array:
-            busy = self.decode_steps * decode_step(self.replicas, count).total_s + count * self.prompt_share_s
-            return count / busy
+            steps = self.decode_steps * decode_step(self.replicas, count).total_s
+            return count / (steps + count * self.prompt_share_s(count, count, steps))
 
         most = np.maximum(self.most, 1.0)
         gain: Array = rate(2.0 * most) / rate(most) - 1.0
@@ -257,8 +309,9 @@ class Steady:
         others = np.where(self.by_rate, batch, batch * (1.0 - 1.0 / clients))
         seen = np.minimum(1.0 + others, np.maximum(self.most, 1.0))
         step = decode_step(self.replicas, seen)
-        share = self.prompt_share_s
-        decode = self.decode_steps * step.total_s + (seen - 1.0) * share
+        steps = self.decode_steps * step.total_s
+        share = self.prompt_share_s(batch, seen - 1.0, steps)
+        decode = steps + (seen - 1.0) * share
         tpot = decode / self.later_tokens
         chunks = np.ceil(np.maximum(self.prompt_tokens, 1.0) / self.chunk_tokens)
         joined = 0.5 * step.total_s + chunks * np.maximum(step.total_s - self.lone_step_s, 0.0)
@@ -272,7 +325,7 @@ class Steady:
         synchronised = spread * np.maximum(in_flight - 1.0, 0.0)
         ttft = alone + np.where(self.by_rate, waiting, synchronised)
         in_flight = np.where(self.by_rate, rate * (ttft + decode), in_flight)
-        return State(batch, seen, step, tpot, decode, ttft, rate, in_flight)
+        return State(batch, seen, step, tpot, decode, ttft, rate, in_flight, share)
 
     def _largest(self, load: Array) -> Array:
         """The most sequences decoding whose load stays within ``load``; the cap where all do."""
@@ -306,6 +359,6 @@ class Steady:
 
 
 _WORKED_OUT = (
-    "replicas", "prefill_alone_s", "prompt_share_s", "room", "most", "most_together", "top", "decode_steps",
-    "later_tokens", "lone_step_s", "least_log", "gain_of_twice",
+    "replicas", "by_requests", "lone", "prefill_alone_s", "shared_prompt_s", "lone_prompt_s", "room", "most",
+    "most_together", "top", "decode_steps", "later_tokens", "lone_step_s", "least_log", "gain_of_twice",
 )  # fmt: skip

@@ -32,6 +32,8 @@ class WeightFootprint:
     experts_per_token: int
     linear_flops_per_token: float
     """Matrix products of one token on one rank: 2 × parameters it passes through there."""
+    expert_flops_per_token: float
+    """Of these, the routed experts."""
     groups: tuple[tuple[Group, int], ...]
     """Resident bytes by tensor group; they sum to ``resident_bytes``."""
     resident_parameters: int
@@ -114,12 +116,13 @@ def footprint(arch: Architecture, weights_format: str, layout: Layout) -> Weight
                 flops += 2 * held * copies
     moe = next((group.mlp for group in arch.layers if isinstance(group.mlp, Moe)), None)
     moe_layers = sum(group.count for group in arch.layers if isinstance(group.mlp, Moe))
-    expert_bytes = 0.0
+    expert_bytes = expert_flops = 0.0
     if moe is not None:
         share = layout.tp if layout.ep == 1 else max(1, layout.tp // layout.ep)
         one = moe.expert_parameters(arch.hidden)
         expert_bytes = one / share * _expert_bits(form, arch, fraction) / 8
-        flops += 2 * one / layout.tp * moe.experts_per_token * moe_layers * stage_share
+        expert_flops = 2 * one / layout.tp * moe.experts_per_token * moe_layers * stage_share
+        flops += expert_flops
     if layout.pp > 1:
         drop = min(edge_first, edge_last)
         key: Group = "embedding" if edge_first <= edge_last else "head"
@@ -136,6 +139,7 @@ def footprint(arch: Architecture, weights_format: str, layout: Layout) -> Weight
         experts=moe.experts if moe else 0,
         experts_per_token=moe.experts_per_token if moe else 0,
         linear_flops_per_token=flops,
+        expert_flops_per_token=expert_flops,
         groups=groups,
         resident_parameters=round(parameters),
         largest_layer_bytes=round(total / max(1, arch.layer_count)),

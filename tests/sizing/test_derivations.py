@@ -19,7 +19,10 @@ from planner.sizing.serving import operate
 from planner.sizing.speed_derivations import derive
 from planner.sizing.workload import (
     BatchWorkload,
+    Concurrency,
+    InputTokens,
     ModelReference,
+    OutputTokens,
     RuntimeChoice,
     RuntimeOptions,
     ServingWorkload,
@@ -83,6 +86,41 @@ CASES: dict[str, tuple[ServingWorkload | BatchWorkload, Row]] = {
     "tensor parallel": (serving("meta-llama/Llama-3.1-70B-Instruct"), Row(count=8)),
     "experts": (serving("mistralai/Mixtral-8x7B-Instruct-v0.1", "fp8"), Row("H200-SXM")),
     "latent": (serving("deepseek-ai/DeepSeek-V3", "fp8"), Row("H200-SXM", count=8)),
+    "attention by requests": (
+        serving("deepseek-ai/DeepSeek-R1", "fp8", concurrency=Concurrency(average=300, peak=600)),
+        Row("H200-SXM", count=8),
+    ),
+    "few requests on many groups": (
+        serving(
+            "deepseek-ai/DeepSeek-R1",
+            "fp8",
+            concurrency=Concurrency(average=3, peak=10),
+            input_tokens=InputTokens(typical=100_600, maximum=100_600),
+        ),
+        Row("H200-SXM", count=8),
+    ),
+    "groups of several ranks": (
+        serving(
+            "Qwen/Qwen3-235B-A22B",
+            "fp8",
+            concurrency=Concurrency(average=64, peak=128),
+            input_tokens=InputTokens(typical=20_000, maximum=20_000),
+        ),
+        Row("H200-SXM", count=8),
+    ),
+    "a rate with attention by requests": (
+        serving(
+            "deepseek-ai/DeepSeek-R1",
+            "fp8",
+            request_rate_per_s=2.0,
+            output_tokens=OutputTokens(typical=8_000, maximum=8_000),
+        ),
+        Row("H200-SXM", count=8),
+    ),
+    "a job with attention by requests": (
+        BatchWorkload(model=ModelReference(id="deepseek-ai/DeepSeek-R1"), weights_format="fp8"),
+        Row("H200-SXM", count=8),
+    ),
     "window": (serving("google/gemma-3-27b-it"), Row("H200-SXM")),
     "sglang": (serving("Qwen/Qwen2.5-7B-Instruct", runtime=RuntimeChoice(name="sglang")), Row()),
     "tensorrt": (serving("Qwen/Qwen2.5-7B-Instruct", runtime=RuntimeChoice(name="tensorrt_llm")), Row()),
@@ -100,6 +138,15 @@ def explained(case: str) -> Candidate:
     candidate = one_candidate(made, made.place(), 0)
     assert isinstance(candidate, Candidate), candidate
     return candidate
+
+
+def test_cases_that_mean_attention_by_requests_have_it() -> None:
+    groups = {case: explained(case).layout.dp for case in CASES}
+    assert [case for case, dp in groups.items() if dp > 1] == [
+        "attention by requests", "few requests on many groups", "groups of several ranks",
+        "a rate with attention by requests",
+        "a job with attention by requests",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from planner.sizing.layouts import LayoutChoice, alternatives, rank_memory, splits
+from planner.sizing import memory
+from planner.sizing.devices import Layout
+from planner.sizing.layouts import LayoutChoice, alternatives, splits
 from planner.sizing.options import Desk
 from planner.sizing.placing import Placement
 from planner.sizing.workload import (
@@ -33,7 +35,7 @@ def serving(model: str, **more: Any) -> ServingWorkload:
 
 def test_a_dense_model_splits_by_tensors_and_layers_and_every_split_once() -> None:
     found = choices(serving("Qwen/Qwen3-32B"), Row(count=8))
-    degrees = [(c.layout.tp, c.layout.pp, c.layout.ep, c.attention_dp) for c in found]
+    degrees = [(c.layout.tp, c.layout.pp, c.layout.ep, c.layout.dp) for c in found]
     assert len(degrees) == len(set(degrees))
     assert {(1, 2, 1, 1), (2, 2, 1, 1), (8, 1, 1, 1), (1, 8, 1, 1)} <= set(degrees)
     assert all(ep == 1 and attention == 1 for _tp, _pp, ep, attention in degrees)
@@ -41,17 +43,24 @@ def test_a_dense_model_splits_by_tensors_and_layers_and_every_split_once() -> No
 
 def test_a_mixture_splits_by_experts_too_and_keeps_attention_by_requests() -> None:
     found = choices(serving(MIXTURE, weights_format="fp8"), Row("H200-SXM", count=8))
-    assert any(c.layout.ep == 8 and c.attention_dp == 1 for c in found)
-    assert any(c.layout.ep == 8 and c.attention_dp == 8 for c in found)
+    assert Layout(tp=8, ep=8) in [c.layout for c in found]
+    assert {Layout(dp=8, ep=8), Layout(tp=4, dp=2, ep=8)} <= {c.layout for c in found}
 
 
 def test_attention_by_requests_pays_for_weights_of_its_own() -> None:
     found = setting(serving(MIXTURE, weights_format="fp8"), [Row("H200-SXM", count=8)])
     desk = Desk(found.workload, found.arch, found.runtime)
     machine = found.market.machines[0]
-    both = {s.attention_dp: rank_memory(desk, machine, s) for s in splits(desk, machine) if s.layout.ep == 8}
-    assert both[8].weights_bytes > both[1].weights_bytes
-    assert both[8].kv_room_bytes < both[1].kv_room_bytes
+    assert {Layout(tp=8, ep=8), Layout(dp=8, ep=8)} <= set(splits(desk, machine))
+    shared, own = (
+        memory.split(desk.arch, desk.need, desk.runtime, machine.device, layout)
+        for layout in (Layout(tp=8, ep=8), Layout(dp=8, ep=8))
+    )
+    assert own.weights_bytes > shared.weights_bytes
+    assert own.kv_room_bytes < shared.kv_room_bytes
+    assert own.kv_bytes_per_token == 4 * shared.kv_bytes_per_token, (
+        "four KV heads, of which a rank of eight holds one"
+    )
 
 
 def test_llama_cpp_splits_by_layers_alone() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 import pytest
@@ -45,14 +46,18 @@ def test_a_target_out_of_reach_sells_no_replicas_and_says_what_one_request_alone
 
 
 @pytest.mark.parametrize("headroom_fraction", [0.0, 0.1])
-def test_ten_at_once_have_room_at_once_and_all_are_in_the_memory_shown(headroom_fraction: float) -> None:
-    """One whose prompt is being read holds its cache, too."""
+@pytest.mark.parametrize("objective", ["cost", "tpot"])
+def test_ten_at_once_have_room_at_once_and_all_are_in_the_memory_shown(
+    headroom_fraction: float, objective: str
+) -> None:
+    """One whose prompt is being read holds its cache, too. Of attention by requests, the fullest rank is shown."""
     asked = {
         "model": ModelReference(id="deepseek-ai/DeepSeek-R1"),
         "weights_format": "fp8",
         "output_tokens": OutputTokens(typical=400, maximum=400),
         "targets": Targets(ttft_s="none", tpot_s="none"),
         "headroom_fraction": headroom_fraction,
+        "objective": objective,
     }
     counted = set()
     for tokens in range(30_000, 110_000, 10_000):
@@ -66,6 +71,9 @@ def test_ten_at_once_have_room_at_once_and_all_are_in_the_memory_shown(headroom_
         assert candidate.speed is not None
         own = candidate.speed.peak.concurrency / candidate.replicas
         assert own <= most + 1e-3
+        groups = candidate.layout.dp
+        assert groups == 1 or objective == "cost"
+        each = own if groups == 1 else ceil(own / groups - 1e-3)
         memory = candidate.split
         fixed = memory.weights_bytes + memory.activation_bytes + memory.overhead_bytes
         one = compared(
@@ -73,10 +81,10 @@ def test_ten_at_once_have_room_at_once_and_all_are_in_the_memory_shown(headroom_
             Row("H200-SXM", count=8),
         ).candidates[0]
         request = one.split.kv_needed_bytes
-        assert memory.kv_needed_bytes == pytest.approx(own * request, rel=1e-3)
+        assert memory.kv_needed_bytes == pytest.approx(each * request, rel=1e-3)
         assert fixed + memory.kv_needed_bytes + memory.headroom_bytes <= memory.usable_bytes * 1.0001
         assert candidate.replicas == -(-10 // most)
-        counted.add(candidate.replicas)
+        counted.add((candidate.replicas, groups))
     assert len(counted) > 1
 
 
@@ -87,7 +95,7 @@ BEYOND = ServingWorkload(
     filters=Filters(regions=("tokyo",)),
 )
 TOKYO = (Row("H100-NVL", price="10"), Row("A100-SXM4-80GB", price="4"))
-ELSEWHERE = Row("H200-SXM", price="6", places=("r2", "us"), count=8)
+ELSEWHERE = Row("H200-SXM", price="6", places=("r2", "us"), count=8, ram_gib=512)
 """Two machines where it was asked for, neither of which gives the first token in time, and one elsewhere."""
 
 

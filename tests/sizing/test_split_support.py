@@ -40,11 +40,27 @@ def test_the_table_of_splits_holds_cell_by_cell(
     )
 
 
-def test_attention_by_requests_is_asked_for_whatever_the_layout_says() -> None:
-    found = split_support.refusal(engine("vllm", "0.8"), Layout(tp=4, ep=4), by_requests=True)
-    assert found is not None
-    assert found["way"] == "requests"
-    assert split_support.refusal(engine("vllm", "0.8"), Layout(tp=4, ep=4)) is None
+@pytest.mark.parametrize(
+    ("name", "version", "family", "rule"),
+    [
+        ("vllm", "0.8.5", "deepseek_v3", "split_needs_newer_version"), ("vllm", "0.9.0", "deepseek_v3", None),
+        ("vllm", "0.9.0", "qwen3_moe", None), ("vllm", None, "kimi_linear", None),
+        ("sglang", "0.3.6", "deepseek_v2", "split_needs_newer_version"), ("sglang", "0.4.0", "deepseek_v2", None),
+        ("sglang", "0.4.6", "qwen3_moe", "split_needs_newer_version"), ("sglang", "0.4.7", "qwen3_moe", None),
+        ("sglang", None, "qwen3_next", "split_not_supported"), ("sglang", None, "glm_moe_dsa", None),
+        ("tensorrt_llm", "0.16", "deepseek_v3", "split_needs_newer_version"),
+        ("tensorrt_llm", "0.17", "deepseek_v3", None),
+        ("tensorrt_llm", "0.21", "qwen3_moe", "split_needs_newer_version"), ("tensorrt_llm", None, "qwen3_moe", None),
+        ("tensorrt_llm", None, "qwen3_next", "split_not_supported"),
+        ("llama_cpp", None, "deepseek_v3", "split_not_supported"), ("tgi", None, "deepseek_v3", "split_not_supported"),
+    ],
+)  # fmt: skip
+def test_attention_by_requests_is_known_by_engine_version_and_family(
+    name: str, version: str | None, family: str, rule: str | None
+) -> None:
+    found = split_support.refusal(engine(name, version), Layout(dp=4, ep=1), family)
+    assert (found or {}).get("rule") == rule
+    assert found is None or (found["way"] == "requests" and found["source"])
 
 
 @pytest.mark.parametrize("name", ["vllm", "sglang", "tensorrt_llm", "llama_cpp", "lmdeploy", "tgi", "transformers",
@@ -60,8 +76,9 @@ def test_the_inverse_questions_use_no_split_that_the_engine_lacks(name: str) -> 
 
 
 def test_every_rule_names_its_source_and_an_engine_once_a_way() -> None:
-    keys = [(rule.runtime, rule.way) for rule in split_support.RULES]
+    keys = [(rule.runtime, rule.way, name) for rule in split_support.RULES for name in rule.families or ("",)]
     assert len(keys) == len(set(keys))
+    assert all(rule.since is not None for rule in split_support.RULES if rule.families)
     assert all(rule.source for rule in split_support.RULES)
 
 
