@@ -59,12 +59,14 @@ def _compared(old: PlanVersion, new: PlanVersion) -> dict[str, Any]:
                 value.isoformat(timespec="seconds") if name == "priced_at" else value for value in values
             ]
             words.append({"label": label, "before": shown[0], "after": shown[1]})
+    compared = diff.compare_workloads(before, after)
     sums = [totals.common_totals(side.comparison for side in sides) for sides in (before, after)]
     return {
         "old": old,
         "new": new,
         "words": words,
-        "workloads": [diff_words.workload(each) for each in diff.compare_workloads(before, after)],
+        "workloads": [diff_words.workload(each) for each in compared],
+        "is_same": new.priced_at > old.priced_at and all(each.state == "same" for each in compared),
         "totals": sums if sums[0] != sums[1] else None,
         "checklist_changed": old.checklist_text != new.checklist_text,
         "numbers": range(1, new.plan.latest_number + 1),

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.access import current_team, demand_role, signed_in, team_id
 from accounts.models import Role, Team, User
 from planner.documents import WorkloadInvalid
-from reports import asked, merging, pages, presenters, price_words, prices, services
+from reports import asked, merging, pages, presenters, price_words, prices, services, unchanged
 from reports.forms import AddForm, EditForm, SaveForm, ShareForm, WordsForm
 from reports.models import Comment, Decision, Plan, PlanVersion, ShareLink
 from reports.notes import decision_of
@@ -192,6 +192,9 @@ def _version_page(
         "comment_count": comment_count,
         "has_notes": comment_count > 0 or Decision.objects.filter(version__plan=found.plan).exists(),
         "decision": decision_of(found),
+        "before_repricing": unchanged.before_repricing(found)
+        if is_newest and role.includes(Role.EDITOR) and not found.plan.is_archived
+        else "",
     }
     return render(request, "reports/plan.html", context)
 
