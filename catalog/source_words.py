@@ -24,6 +24,7 @@ _BETWEEN = re.compile(r"; (?![^(]*\))")
 PATTERNS = (
     "{source}, {day}",
     "second-hand transcription of {source}",
+    "api-evangelist of {source}",
     "{source} (second-hand)",
     "{source} (undated)",
     "{source} (effective {day})",

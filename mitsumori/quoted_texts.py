@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ IN_PARTS: dict[str, Fields] = {
         "toolkits.[].source", "toolkits.[].observed", "targets.[].source", "targets.[].note", "engines.[].source",
     ),
     "catalog/seeds/azure_sizes.json": ("gpu.[].source", "gpu.[].basis"),
+    "catalog/seeds/billing.json": ("billing.[].source", "billing.[].observed"),
     "catalog/seeds/egress.json": ("egress.[].source", "egress.[].observed", "egress.[].note"),
     "catalog/seeds/storage.json": ("storage.[].source", "storage.[].observed", "storage.[].note"),
     "catalog/seeds/storage_speeds.json": ("storage_speeds.[].source", "storage_speeds.[].note"),
@@ -54,6 +55,8 @@ CODE = ("catalog/sources", "planner/sizing", "planner/architectures.py", "planne
 PATTERNS_IN = "catalog/source_words.py"
 SAYING = frozenset({"source", "origin", "note", "spec_source", "not_sized"})
 """Arguments of calls by which the code says where a figure is from."""
+TELLING = frozenset({"plain", "_plain", "term", "amount", "_amount"})
+"""Calls that take it last, without a name."""
 STORED_LENGTH = 200
 """Notes of offers are shortened where they are stored."""
 
@@ -117,12 +120,26 @@ def _walk(found: Any, keys: list[str]) -> Iterator[Any]:
 
 def _in_python(path: str) -> Iterator[str]:
     tree = _tree(path)
+    for value in _sources(tree):
+        yield from _constants(value)
+    names = _said_names() | _names(_sources(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and _names(node.targets) & names:
+            yield from _constants(node.value)
+
+
+def _sources(tree: ast.Module) -> Iterator[ast.expr]:
+    """What stands in the code where a source is asked for."""
     for node in ast.walk(tree):
         if isinstance(node, ast.keyword) and node.arg in SAYING:
-            yield from _constants(node.value)
-    for name, text in _named(tree):
-        if name in _said_names():
-            yield text
+            yield node.value
+        elif (
+            isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in TELLING
+        ):
+            yield from node.args[-1:]
+        elif isinstance(node, ast.FunctionDef) and "source" in node.name:
+            returned = (each.value for each in ast.walk(node) if isinstance(each, ast.Return))
+            yield from (value for value in returned if value is not None)
 
 
 def _constants(value: ast.expr) -> Iterator[str]:
@@ -134,25 +151,15 @@ def _constants(value: ast.expr) -> Iterator[str]:
         yield from _constants(value.orelse)
 
 
-def _named(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Texts that a module gives a name."""
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
-            for target in node.targets:
-                if isinstance(target, ast.Name) and isinstance(node.value.value, str):
-                    yield target.id, node.value.value
+def _names(places: Iterable[ast.expr]) -> frozenset[str]:
+    return frozenset(each.id for place in places for each in ast.walk(place) if isinstance(each, ast.Name))
 
 
 @cache
 def _said_names() -> frozenset[str]:
-    """Names that stand somewhere as where a figure is from, or are called so."""
-    found: set[str] = set()
-    for path in files():
-        if path.endswith(".py"):
-            for node in ast.walk(_tree(path)):
-                if isinstance(node, ast.keyword) and node.arg in SAYING:
-                    found |= {each.id for each in ast.walk(node.value) if isinstance(each, ast.Name)}
-    return frozenset(name for name in found if name.isupper())
+    """Constants that stand somewhere as where a figure is from; they may be written down in another module."""
+    found = (_names(_sources(_tree(path))) for path in files() if path.endswith(".py"))
+    return frozenset(name for names in found for name in names if name.isupper())
 
 
 @cache
