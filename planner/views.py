@@ -90,6 +90,8 @@ def workbench(request: HttpRequest) -> HttpResponse:
     may_answer = form.is_valid() or form.is_answerable
     answer = _answer(form, at, team) if may_answer else None
     response = render(request, "planner/workbench.html", _context(form, answer, at))
+    if answer is not None:
+        answer.clear()
     patch_vary_headers(response, ["HX-Request"])
     return response
 
@@ -119,6 +121,7 @@ def _fragment(request: HttpRequest, at: datetime, team: int | None, current: Mar
             refused.append(render(request, "planner/_refined.html", context))
             return None
         html = render_to_string("planner/_refined.html", context | {"csrf_token": TOKEN_PLACE}, request)
+        answer.clear()  # Django's contexts hold themselves: what they were given would wait for the collector
         return kept_answers.Refined(html, _address(form.query_string(page=_page_text(form))))
 
     asked = kept_answers.asked(

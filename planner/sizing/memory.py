@@ -281,21 +281,19 @@ def _offloads(
     arch: Architecture, need: Need, runtime: Runtime, device: Device, layout: Layout, fraction: float
 ) -> Iterator[tuple[str, Any, Need]]:
     """The least that must be kept in host memory for it to fit, by each option that this engine has."""
-    ways: tuple[tuple[str, int], ...] = (
-        ("expert_layers", arch.layer_count), ("layers", arch.layer_count),
-        ("weights_gib", max(0, ceil(weights.footprint(arch, need.weights_format, layout).resident_bytes / GIB))),
-    )  # fmt: skip
     now = split(arch, need, runtime, device, layout, fraction)
     kept = offload.of(arch, need.weights_format, layout, runtime, need.offload).device_bytes
-    for name, most in ways:
-        if offload.refusal(runtime, Offload(**{name: 1}), arch) is not None:
-            continue
+    for name in offload.options(runtime, arch):
+        most = arch.layer_count
+        if name == "weights_gib":
+            most = ceil(weights.footprint(arch, need.weights_format, layout).resident_bytes / GIB)
 
-        def moved(count: int, name: str = name) -> Need:
-            return replace(need, offload=need.offload.model_copy(update={name: count}))
+        def asked(count: int, name: str = name) -> Offload:
+            return need.offload.model_copy(update={name: count})
 
-        def fits(count: int, moved: Callable[[int], Need] = moved) -> bool:
-            return verdict(split(arch, moved(count), runtime, device, layout, fraction)) != "does_not_fit"
+        def fits(count: int, asked: Callable[[int], Offload] = asked) -> bool:
+            moved = replace(need, offload=asked(count))
+            return verdict(split(arch, moved, runtime, device, layout, fraction)) != "does_not_fit"
 
         if most < 1 or not fits(most):
             continue
@@ -305,8 +303,7 @@ def _offloads(
         lacking, guess = 0, most
         while guess - lacking > 1:
             middle = (lacking + guess) // 2
-            asked = moved(middle).offload
-            gone = offload.of(arch, need.weights_format, layout, runtime, asked).device_bytes - kept
+            gone = offload.of(arch, need.weights_format, layout, runtime, asked(middle)).device_bytes - kept
             lacking, guess = (lacking, middle) if gone >= short else (middle, guess)
         if fits(guess):
             low, high = (guess - 1, guess) if guess > 1 and not fits(guess - 1) else (0, guess)
@@ -315,7 +312,7 @@ def _offloads(
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if fits(middle) else (middle, high)
-        yield f"offload_{name}", high, moved(high)
+        yield f"offload_{name}", high, replace(need, offload=asked(high))
 
 
 def longest_context(

@@ -132,6 +132,13 @@ def refusal(runtime: Runtime, asked: Offload, arch: Architecture) -> dict[str, A
     return None
 
 
+@lru_cache(maxsize=512)
+def options(runtime: Runtime, arch: Architecture) -> tuple[str, ...]:
+    """The options by which this engine keeps weights of this model in host memory."""
+    names = ("expert_layers", "layers", "weights_gib")
+    return tuple(name for name in names if refusal(runtime, Offload(**{name: 1}), arch) is None)
+
+
 def host_bytes_per_s(machine: Machine) -> float:
     """Bandwidth at which the cores of this machine read its memory."""
     if machine.vcpu is None:

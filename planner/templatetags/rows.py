@@ -41,7 +41,7 @@ def candidate_row(
     ``tray_query`` is the screen without its tray, to which the link that puts this offer there is made.
     """
     it, offer = row.it, row.it.offer
-    there = _escaped(f"{_detail_address().replace('/0/', f'/{offer.offer_id}/')}?{query}")
+    there = _escaped(f"{detail_address(offer.offer_id)}?{query}")
     detail = f"detail-{offer.offer_id}"
     head = (
         f'<a href="{there}" hx-get="{there}" hx-target="#{detail}" hx-swap="innerHTML" hx-push-url="false" '
@@ -121,9 +121,9 @@ def _prefixed(prefix: str) -> str:
     return reverse("planner:candidate", args=[0])
 
 
-def _detail_address() -> str:
-    """The address of the detail of offer 0, worked out once for hundreds of rows."""
-    return _prefixed(get_script_prefix())
+def detail_address(offer_id: int) -> str:
+    """The address of an offer's detail: that of offer 0, which is worked out once for hundreds of links, as its own."""
+    return _prefixed(get_script_prefix()).replace("/0/", f"/{offer_id}/")
 
 
 @register.simple_tag

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from django import template
@@ -13,6 +14,7 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
 
 from catalog.templatetags.quoted import said
 from planner import figures, wording
@@ -90,7 +92,12 @@ def short(column: Column) -> str:
 @register.filter
 def glossed(text: Any) -> SafeString:
     """A label with the first term of the field in it explained; the explanation shows when it is pointed at."""
-    plain = str(text)
+    return _glossed(str(text), get_language() or "")
+
+
+@lru_cache(maxsize=1024)
+def _glossed(plain: str, language: str) -> SafeString:
+    """The same labels stand on every page, and looking for terms in them takes longer than the rest of a row."""
     for word, gloss in (*wording.GLOSSES.items(), *wording.TRANSLATED_GLOSSES):
         term = str(word)
         edge = r"\b" if term.isascii() else ""

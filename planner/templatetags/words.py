@@ -49,18 +49,6 @@ def set_by_hand(form: WorkbenchForm) -> list[ByHand]:
     ]
 
 
-@register.filter
-def settable(form: WorkbenchForm) -> list[tuple[str, str]]:
-    """Assumptions that may be set for this kind of work, with their names in words, in the order of those."""
-    found = [(name, _with_unit(name, each.unit)) for name, each in form.kind.settable.items()]
-    return sorted(found, key=lambda pair: pair[1].casefold())
-
-
-def _with_unit(name: str, unit: str) -> str:
-    words, unit = assumption_words.assumption(name), assumption_words.unit(unit)
-    return f"{words} ({unit})" if unit else words
-
-
 @register.simple_tag
 def page_there(there: There, form: WorkbenchForm) -> str:
     """The page of another offer, for the question with what is changed there."""
