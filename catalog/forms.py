@@ -114,7 +114,48 @@ class AcceleratorFilterForm(FilterForm):
         return all(word in text for word in words)
 
 
-class OfferFilterForm(FilterForm):
+def past_day() -> forms.DateField:
+    return forms.DateField(
+        label=_("Prices as of"), required=False, widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        input_formats=["%Y-%m-%d"],
+    )  # fmt: skip
+
+
+class WithPastDay(FilterForm):
+    """A form with a field ``on`` for a day that has come."""
+
+    today: date | None
+
+    def clean_on(self) -> date | None:
+        """Nothing for today: what holds now is what lists show anyway."""
+        on: date | None = self.cleaned_data["on"]
+        if on is not None and self.today is not None and on > self.today:
+            raise forms.ValidationError(_("This day has not come yet."))
+        return None if on == self.today else on
+
+
+class TermsForm(WithPastDay):
+    """Of which region a provider's storage and transfer are shown, and of which day."""
+
+    region = forms.ChoiceField(label=_("Region"), required=False)
+    on = past_day()
+
+    def __init__(self, *args: Any, regions: list[str], today: date) -> None:
+        self.regions, self.today = regions, today
+        super().__init__(*args)
+
+    def offer_choices(self) -> None:
+        everywhere = [] if self.regions and "" not in self.regions else [("", _("everywhere else"))]
+        named = [(region, region) for region in self.regions if region]
+        cast(forms.ChoiceField, self.fields["region"]).choices = [*everywhere, *named]
+
+    @property
+    def region_shown(self) -> str:
+        """The one asked for; else what holds everywhere, else the first that there is."""
+        return self.value("region") or next(iter(self.regions), "")
+
+
+class OfferFilterForm(WithPastDay):
     SORTS: ClassVar[dict[str, Any]] = {
         "price": "usd_per_hour", "gpu_price": "usd_per_gpu_hour", "gpus": "gpu_count",
         "provider": "provider_id",
@@ -140,10 +181,7 @@ class OfferFilterForm(FilterForm):
     storage_min = forms.FloatField(
         label=_("Network storage at least, MB/s"), required=False, min_value=0, max_value=10_000_000
     )
-    on = forms.DateField(
-        label=_("Prices as of"), required=False, widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
-        input_formats=["%Y-%m-%d"],
-    )  # fmt: skip
+    on = past_day()
     comparable = forms.ChoiceField(
         label=_("Comparable"), required=False, choices=[ANY, ("yes", _("yes")), ("no", _("no"))]
     )
@@ -154,13 +192,6 @@ class OfferFilterForm(FilterForm):
         self.providers = providers
         self.today = today
         super().__init__(*args, **kwargs)
-
-    def clean_on(self) -> date | None:
-        """Nothing for today: what holds now is what lists show anyway."""
-        on: date | None = self.cleaned_data["on"]
-        if on is not None and self.today is not None and on > self.today:
-            raise forms.ValidationError(_("This day has not come yet."))
-        return None if on == self.today else on
 
     def offer_choices(self) -> None:
         self.choose("provider", [(one.slug, one.name) for one in self.providers])

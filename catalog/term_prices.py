@@ -193,10 +193,14 @@ def prices_of(steps: Iterable[StoragePrice | EgressTier]) -> list[tuple[Decimal 
     found: list[tuple[Decimal | str | int | None, ...]] = [
         (
             step.from_gb,
-            step.amount_per_month if isinstance(step, StoragePrice) else step.amount_per_gb,
+            amount_of(step),
             step.currency,
             step.per_bytes,
         )
         for step in ordered
     ]
     return [*found, *((step.to_gb,) for step in ordered[-1:])]
+
+
+def amount_of(step: StoragePrice | EgressTier) -> Decimal:
+    return step.amount_per_month if isinstance(step, StoragePrice) else step.amount_per_gb

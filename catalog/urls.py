@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from catalog import quote_views, upload_views, views
+from catalog import provider_views, quote_views, upload_views, views
 
 app_name = "catalog"
 
@@ -12,6 +12,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("accelerators/<str:name>/", views.accelerator, name="accelerator"),
     path("offers/", views.offers, name="offers"),
     path("offers/<int:pk>/", views.offer, name="offer"),
+    path("providers/", provider_views.providers, name="providers"),
+    path("providers/<slug:slug>/", provider_views.provider, name="provider"),
     path("price-files/", upload_views.price_files, name="price_file_upload"),
     path("price-files/<int:pk>/", upload_views.price_file, name="price_file"),
     path("price-files/<int:pk>/decide/", upload_views.decide_price_file, name="decide_price_file"),

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.access import signed_in
-from catalog import history, presenters, price_charts, services, sheets
+from catalog import history, presenters, price_charts, provider_sheets, services, sheets
 from catalog.facts import accelerators as accelerator_facts
 from catalog.forms import AcceleratorFilterForm, FilterForm, OfferFilterForm
 from catalog.kept_lists import PAGES_MAXIMUM, FirstPages
@@ -114,6 +114,7 @@ def offer(request: HttpRequest, pk: int) -> HttpResponse:
     )
     provider = found.provider
     size = MachineType.objects.filter(provider=provider, sku=found.sku).first()
+    beside = provider_sheets.rows_in(provider, found.region, None, at.date())
     context = {
         "offer": found,
         "row": presenters.offer_rows([found], at)[0],
@@ -123,10 +124,9 @@ def offer(request: HttpRequest, pk: int) -> HttpResponse:
         "prices": found.prices.all()[:PRICES_SHOWN],
         "price_chart": price_charts.of_offer(history.steps_of(found)),
         "terms": sheets.billing_facts(getattr(provider, "billing", None)),
-        "storage": provider.storage_prices.in_force().filter(region__in=("", found.region)),
+        "beside": beside,
+        "has_own_terms": any(row.step.region for row in beside),
         "speeds": [sheets.storage_speed_row(one) for one in provider.storage_speeds.all()],
-        "egress": provider.egress_tiers.in_force().filter(region=found.region)
-        or provider.egress_tiers.in_force().filter(region=""),
     }
     return render(request, "catalog/offer.html", context)
 

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.urls import reverse
 
-from catalog.models import Offer
+from catalog.models import Offer, Provider
 from reports.trust import forms, plan_rows, rows, team_rows
 from reports.trust.world import (
     COMMENT_CANARY,
@@ -59,6 +59,7 @@ def write(
             "subject": "speed",
             "exploration": "sensitivity",
             "source": "azure",
+            "provider": _a_provider(),
             "schema": "workload",
             "one": "1",
             "two": "2",
@@ -86,6 +87,10 @@ def write(
 
 def _an_offer() -> int:
     return Offer.objects.comparable().current().order_by("pk").values_list("pk", flat=True).first() or 1
+
+
+def _a_provider() -> str:
+    return Provider.objects.values_list("slug", flat=True).first() or "azure"
 
 
 def _principals(world: World, login: str) -> dict[str, Any]:

@@ -35,7 +35,8 @@ def public() -> Iterable[Row]:
         "/workbench/candidate/{offer}/", "/workbench/candidate/{offer}/layouts/",
         "/accelerators/{accelerator}/support/", "/reach/",
         "/healthz", "/hosting/", "/catalog/accelerators/", "/catalog/accelerators/{accelerator}/", "/catalog/offers/",
-        "/catalog/offers/{offer}/", "/catalog/sources/", "/catalog/sources/{source}/", "/api/v1/models",
+        "/catalog/offers/{offer}/", "/catalog/providers/", "/catalog/providers/{provider}/",
+        "/catalog/sources/", "/catalog/sources/{source}/", "/api/v1/models",
         "/api/v1/prices", "/api/v1/openapi.json", "/api/v1/schema/{schema}", "/plans/draft/export.{csv}",
     ):  # fmt: skip
         yield row(path, EVERYBODY)
