@@ -49,7 +49,7 @@ class Desk:
     need: Need = field(init=False)
     offloads: bool = field(init=False)
     """Whether weights are kept in host memory."""
-    _tried: dict[tuple[str, float, str, Layout, float | None], Option | MemorySplit] = field(
+    _tried: dict[tuple[str, float, str, int, int, int, int, float | None], Option | MemorySplit] = field(
         default_factory=dict
     )
     _split_as: dict[int, tuple[tuple[Layout, dict[str, Any] | None], ...]] = field(default_factory=dict)
@@ -138,7 +138,9 @@ class Desk:
         """The option of this layout, or only its memory where it does not fit. Raises ``UnknownRate``."""
         # What lies in host memory is as fast as the machine's cores.
         cores = machine.vcpu if self.offloads else None
-        key = (machine.device.name, machine.fraction, machine.link, layout, cores)
+        # Numbers, not the layout: hashing that for a thousand splits costs more than a tenth of a comparison.
+        degrees = layout.tp, layout.pp, layout.ep, layout.dp
+        key = (machine.device.name, machine.fraction, machine.link, *degrees, cores)
         if key not in self._tried:
             split = memory.split(self.arch, self.need, self.runtime, machine.device, layout)
             verdict = memory.verdict(split)
