@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import json
 import os
@@ -17,6 +18,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import translation
 from hypothesis import settings as hypothesis_settings
+from whitenoise.middleware import WhiteNoiseMiddleware
 
 from accounts.models import Team, User
 from accounts.services import personal_team
@@ -69,6 +71,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=NO_CHROMIUM))
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What is loaded by now stays: the collector need not walk through all of it again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 def _touches_database(item: pytest.Item) -> bool:
     return item.get_closest_marker("django_db") is not None or bool(
         DATABASE_FIXTURES & set(getattr(item, "fixturenames", ()))
@@ -113,6 +121,23 @@ def language_of_no_other_test() -> Iterator[None]:
     """A request in Japanese leaves its language behind in the thread."""
     yield
     translation.deactivate()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def static_files_described_once() -> Iterator[None]:
+    """Every test client sets the middleware up anew, and with it asks the disk about each of the static files."""
+    known: dict[str, dict[str, Any]] = {}
+    describe = WhiteNoiseMiddleware.add_files_from_finders
+
+    def add(middleware: WhiteNoiseMiddleware) -> None:
+        if middleware.static_prefix not in known:
+            describe(middleware)
+            known[middleware.static_prefix] = dict(middleware.files)
+        middleware.files.update(known[middleware.static_prefix])
+
+    WhiteNoiseMiddleware.add_files_from_finders = add
+    yield
+    WhiteNoiseMiddleware.add_files_from_finders = describe
 
 
 @pytest.fixture
