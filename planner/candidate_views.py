@@ -273,9 +273,7 @@ def candidate_view(
         cells=tuple(
             replace(made, range=f"△ {made.range}") if made.column.key in crossed else made for made in cells
         ),
-        layout=wording.layout(
-            candidate.replicas, candidate.gpus_per_replica, candidate.layout.tp, candidate.layout.dp
-        ),
+        layout=wording.layout(candidate.replicas, candidate.layout),
         place=name or offer.region,
         verdict=wording.word("verdict", candidate.verdict),
         limit=wording.word("limit", candidate.limit),

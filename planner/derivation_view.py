@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from planner import assumption_words, evidence_words, figure_words
-from planner.figures import exact, gib, seconds
+from planner.figures import SMALLEST_GIB, exact, gib, seconds
 from planner.sizing.llm_derivations import TYPICAL
-from planner.sizing.quantities import SET_BY_HAND, Derivation, Near
+from planner.sizing.quantities import GIB, SET_BY_HAND, Derivation, Near
 
 FORMULA_SIGNS = (("**", "^"), ("*", "×"), ("/", "÷"), (" - ", " − "))
 
@@ -138,7 +138,7 @@ def _nearby(near: Near) -> NearbyView:
 
 
 def _measured(value: float, unit: str) -> str:
-    if unit in UNITS_IN_GIB and abs(value) >= 1024**2:
+    if unit in UNITS_IN_GIB and abs(value) >= SMALLEST_GIB * GIB:
         return f"{exact(round(value))} {assumption_words.unit(unit)} = {gib(value)} GiB"
     if unit == "s":
         text, shown = seconds(value)

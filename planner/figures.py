@@ -16,6 +16,7 @@ from planner.columns import Column
 from planner.sizing.quantities import GIB, Estimate
 from planner.sizing.results import Candidate
 
+SMALLEST_GIB = 0.01
 SIGNS = {"USD": "$", "JPY": "¥", "EUR": "€"}
 HOURS_SHOWN = 0.01
 """Shorter than this is told in seconds."""
@@ -58,8 +59,10 @@ def money_plain(amount: Decimal, currency: str, *, decimals: int | None = None) 
 
 
 def gib(size_bytes: float) -> str:
-    """Bytes in GiB, one decimal; two below 10 so that small buffers do not vanish."""
+    """Bytes in GiB, one decimal; two below 10 so that small buffers do not vanish, and never 0 for what is not."""
     value = size_bytes / GIB
+    if 0 < value < SMALLEST_GIB:
+        return f"< {SMALLEST_GIB}"
     return f"{value:,.1f}" if abs(value) >= 10 or value == 0 else f"{value:,.2f}"
 
 

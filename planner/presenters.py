@@ -14,7 +14,8 @@ from catalog.source_words import said
 from planner import cautions, change_words, kinds, remedies, wording
 from planner.candidate_views import CandidateView, candidate_view
 from planner.columns import Column
-from planner.figures import money, seconds, significant
+from planner.figures import money, seconds
+from planner.kinds import by_rate
 from planner.kinds.frame import Kind
 from planner.rejections import RejectedGroup, rejected_groups
 from planner.remedies import ReliefView, RemedyView
@@ -251,7 +252,7 @@ def _cheapest(comparison: Comparison, best: Candidate | None) -> str:
         return _("Also the lowest complete list price of the last 180 days.")
     once = found.job_cost if found.job_cost is not None else found.unit_costs.get("run")
     words = {
-        "layout": wording.layout(found.replicas, found.layout.device_count, found.layout.tp, found.layout.dp),
+        "layout": wording.layout(found.replicas, found.layout),
         "name": found.offer.accelerator,
         "provider": found.offer.provider_name,
         "total": money(found.total, found.currency),
@@ -320,7 +321,7 @@ def defensible(comparison: Comparison, first: Candidate) -> Defensible | None:
         besides = _("%(amount)s for one run") % {"amount": money(of_run, found.currency)}
     if found.job_cost is not None:
         besides = _("%(amount)s a month") % {"amount": month}
-    layout = wording.layout(found.replicas, found.layout.device_count, found.layout.tp, found.layout.dp)
+    layout = wording.layout(found.replicas, found.layout)
     return Defensible(
         label=_("Lowest complete price of the last 180 days"),
         amount=money(found.job_cost, found.currency) if found.job_cost is not None else month,
@@ -342,8 +343,8 @@ def jobs_a_month(comparison: Comparison) -> str:
         return ""
     schedule = comparison.workload.get("schedule", {})
     times = schedule.get("starts_per_day", 0) * schedule.get("days_per_month", 0) or 1.0
-    shown = significant(float(times))
-    return ngettext("%(n)s job a month", "%(n)s jobs a month", round(times) or 1) % {"n": shown}
+    shown = by_rate.short(float(times), 3)
+    return ngettext("%(n)s job a month", "%(n)s jobs a month", 1 if times == 1 else 2) % {"n": shown}
 
 
 def _smallest_change(comparison: Comparison, would_do: tuple[RemedyView, ...]) -> str:

@@ -48,7 +48,7 @@ def remedy_views(comparison: Comparison, language: str) -> tuple[RemedyView, ...
 def _remedy(it: Remedy, language: str) -> RemedyView:
     offer = it.offer
     place = offer.region_name_ja if language == "ja" and offer.region_name_ja else offer.region_name
-    layout = wording.layout(it.replicas, it.layout.device_count, it.layout.tp, it.layout.dp)
+    layout = wording.layout(it.replicas, it.layout)
     how_many = (
         ngettext(
             "%(n)s candidate meets every target then",

@@ -15,6 +15,7 @@ from django.utils.translation import get_language, ngettext, pgettext, pgettext_
 from django.utils.translation import gettext_lazy as _
 
 from catalog.wording import TIER_DETAILS
+from planner.sizing.devices import Layout
 
 Text = str | Promise
 
@@ -322,21 +323,20 @@ FORMATS = {
 }  # fmt: skip
 
 
-def layout(replicas: int, gpus_per_replica: int, tp: int, dp: int = 1) -> str:
-    """ "2 replicas × 4 GPUs (TP 4)": what is per replica and what is the whole is said. ``dp`` groups that keep the
-    attention of their own requests share the experts of all: "1 replica × 8 GPUs (DP 8, EP 8)"."""
-    return _layout(get_language() or "", replicas, gpus_per_replica, tp, dp)
+def layout(replicas: int, split: Layout) -> str:
+    """ "2 replicas × 4 GPUs (TP 4)": what is per replica and what is the whole is said. Groups that keep their own
+    requests or samples, and ranks that share the experts of all, are named where there are some: "(DP 8, EP 8)"."""
+    return _layout(get_language() or "", replicas, split)
 
 
 @lru_cache(maxsize=2048)
-def _layout(language: str, replicas: int, gpus_per_replica: int, tp: int, dp: int) -> str:
+def _layout(language: str, replicas: int, split: Layout) -> str:
     first = ngettext("%(n)s replica", "%(n)s replicas", replicas) % {"n": f"{replicas:,}"}
-    second = ngettext("%(n)s GPU", "%(n)s GPUs", gpus_per_replica) % {"n": f"{gpus_per_replica:,}"}
-    degrees = [f"TP {tp}"] if tp > 1 else []
-    if dp > 1:
-        degrees += [f"DP {dp}", f"EP {gpus_per_replica}"]
-    split = f" ({', '.join(degrees)})" if degrees else ""
-    return f"{first} × {second}{split}"
+    gpus = split.device_count
+    second = ngettext("%(n)s GPU", "%(n)s GPUs", gpus) % {"n": f"{gpus:,}"}
+    degrees = [("TP", split.tp), ("DP", split.dp), ("EP", split.ep if split.dp > 1 else 1)]
+    named = ", ".join(f"{name} {degree}" for name, degree in degrees if degree > 1)
+    return f"{first} × {second}" + (f" ({named})" if named else "")
 
 
 def machines(count: int, idle_gpus: int) -> str:

@@ -105,11 +105,11 @@ def _other_side(stated: InOut | None, millions: tuple[float, float]) -> dict[str
     return {"m_in" if is_in else "m_out": (label, text)}
 
 
-def short(value: float) -> str:
-    """Four digits, without the zeros at the end of a fraction.
+def short(value: float, digits: int = DIGITS) -> str:
+    """So many digits, without the zeros at the end of a fraction.
 
     >>> short(2000.0), short(0.7610341736)
     ('2,000', '0.761')
     """
-    text = significant(value, DIGITS)
+    text = significant(value, digits)
     return text.rstrip("0").rstrip(".") if "." in text else text

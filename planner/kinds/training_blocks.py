@@ -25,6 +25,9 @@ from planner.sizing.results import Candidate
 
 RECOMPUTED = {0: gettext_lazy("none"), 1: gettext_lazy("selective"), 2: gettext_lazy("full")}
 
+NOTED = 0.001
+"""A share below this is told as less than it, never as 0."""
+
 
 def blocks(candidate: Candidate) -> tuple[Block, ...]:
     return (
@@ -111,7 +114,7 @@ def _split_block(candidate: Candidate) -> Block:
 
 def _checkpoint_block(candidate: Candidate) -> Block:
     def share(found: float) -> str:
-        return f"{found * 100:.1f} %"
+        return f"{found * 100:.1f} %" if not 0 < found < NOTED else f"< {NOTED * 100:.1f} %"
 
     rows: Rows = [
         (_("A checkpoint holds"), (derived(candidate, "checkpoint_bytes", size),)),

@@ -9,6 +9,7 @@ from django.utils import translation
 
 from planner import change_words, figures, rejection_words, wording
 from planner.memory_bar import memory_bar
+from planner.sizing.devices import Layout
 from planner.sizing.results import MemorySplit
 
 GIB = 1024**3
@@ -62,8 +63,12 @@ def test_what_is_over_the_limit_is_drawn_beyond_it() -> None:
 
 
 def test_a_layout_says_what_is_per_replica() -> None:
-    assert wording.layout(5, 8, 8) == "5 replicas × 8 GPUs (TP 8)"
-    assert wording.layout(1, 1, 1) == "1 replica × 1 GPU"
+    assert wording.layout(5, Layout(tp=8)) == "5 replicas × 8 GPUs (TP 8)"
+    assert wording.layout(1, Layout()) == "1 replica × 1 GPU"
+    assert wording.layout(1_200, Layout(dp=8, ep=8)) == "1,200 replicas × 8 GPUs (DP 8, EP 8)"
+    assert wording.layout(1, Layout(dp=8)) == "1 replica × 8 GPUs (DP 8)", (
+        "training of a model without experts"
+    )
 
 
 def test_a_code_without_words_is_shown_rather_than_hidden() -> None:
