@@ -17,7 +17,8 @@ from pydantic import ValidationError
 
 from accounts.access import team_id
 from catalog.managed import ManagedPrice, managed_prices
-from planner import hosting_offers, hosting_sheet
+from catalog.source_words import said
+from planner import hosting_offers, hosting_sheet, managed_words
 from planner.hosting_sheet import Sheet
 from planner.sizing import hosting
 from planner.sizing.hosting import Line, Stated, Total
@@ -125,7 +126,7 @@ class HostingForm(forms.Form):
             self.fields[name] = field
         self.fields["service"] = forms.ChoiceField(
             label=_("A shipped price"), required=False,
-            choices=[("", _("none")), *((key, key) for key in managed_prices())],
+            choices=[("", _("none")), *((key, said(key)) for key in managed_prices())],
         )  # fmt: skip
 
     def stated(self) -> Stated | None:
@@ -233,14 +234,19 @@ def _managed(sheet: Sheet | None, stated: Stated | None) -> dict[str, Any]:
     prices = list(managed_prices().values())
     model = sheet.model.casefold() if sheet else ""
     own = [one for one in prices if model and one.model.casefold() == model]
+    shown = dict.fromkeys(one.service for one in [*own, *prices])
     return {
+        "service_sheets": [found for name in shown if (found := managed_words.sheet_of(name)).published],
         "own_prices": [_managed_row(one, sheet, stated) for one in own],
         "prices": [_managed_row(one, None, stated) for one in prices if one not in own],
     }
 
 
 def _managed_row(price: ManagedPrice, sheet: Sheet | None, stated: Stated | None) -> dict[str, Any]:
-    row: dict[str, Any] = {"price": price, "month": None, "even": None, "too_short": False}
+    row: dict[str, Any] = {
+        "price": price, "month": None, "even": None, "too_short": False, "sheet": managed_words.sheet_of(price.service),
+        "rates": managed_words.for_model(price, "rates"), "kept": managed_words.for_model(price, "retention"),
+    }  # fmt: skip
     if sheet is not None and price.context_tokens is not None:
         row["too_short"] = price.context_tokens < sheet.context_tokens
     volume = stated is not None and stated.input_millions_per_month + stated.output_millions_per_month

@@ -157,14 +157,15 @@ def _price_by_the_token(cleaned: Any, currency: str, at: datetime) -> dict[str, 
 
 
 def service_of(model: str, tokens_in: float, tokens_out: float, context_tokens: float) -> dict[str, str]:
-    """The shipped price of this very model that is least for a request, of services whose context is not known to be
-    too short for the longest; nothing where there is none, or where the work has no requests."""
+    """The shipped price of this very model that is least for a request, of services that are not said to have withdrawn
+    it, nor known to have too short a context for the longest; nothing where there is none, or no requests."""
     if not model or not tokens_in + tokens_out:
         return {}
     found = [
         one
         for one in managed_prices().values()
         if one.model.casefold() == model.casefold()
+        and not one.withdrawn
         and (one.context_tokens is None or one.context_tokens >= context_tokens)
     ]
     if not found:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from datetime import date
 from decimal import Decimal
+from html import unescape
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from catalog.managed import managed_prices
+from catalog.ages import Age, age_of
+from catalog.managed import SUBJECTS, managed_prices, service_facts
 from catalog.models import Offer, Provider
 from catalog.recording import Observation, record, write_dollars
+from planner import hosting_sheet, managed_words
 from planner.hosting_page import LABELS
 from planner.sizing.hosting import Stated
 from tests.factories import AT
@@ -66,8 +69,10 @@ def test_the_least_matching_service_of_the_sheets_model_is_chosen_until_another_
     assert f"189,216.216 M tokens × {least.input_per_million.normalize():f}" in plain(text)
     assert chosen not in page(client, f"{SHEET}&service=")
     assert chosen not in page(client, f"{SHEET}&managed_in=0.3&managed_out=0.6")
-    link = client.get(f"/workbench/?{SHEET}").context["answer"]["hosting"]
-    assert chosen in client.get(link).content.decode(), "from the answer too"
+    answer = client.get(f"/workbench/?{SHEET}").content.decode()
+    link = re.search(r'<a href="([^"]+)">Reserved, bought', answer)
+    assert link is not None
+    assert chosen in client.get(unescape(link[1])).content.decode(), "from the answer too"
 
 
 def test_the_page_without_figures_says_that_none_is_given(client: Client) -> None:
@@ -171,6 +176,69 @@ def test_every_shipped_managed_price_has_model_service_day_and_source() -> None:
         assert one.source
         assert one.observed
         assert one.input_per_million < 100
+
+
+def test_every_published_fact_has_words_address_day_and_a_service_that_is_listed() -> None:
+    listed = {price.service for price in managed_prices().values()}
+    models = {price.model for price in managed_prices().values()}
+    facts = [fact for one in service_facts().values() for fact in one]
+    assert len(facts) > 30
+    assert set(service_facts()) <= listed
+    assert set(managed_words.TITLES) == set(SUBJECTS)
+    for fact in facts:
+        assert (fact.subject, fact.says) in managed_words.SAYS
+        assert "%(" not in managed_words.said(fact)
+        assert fact.page.startswith("https://")
+        assert age_of(fact.observed, date(2026, 12, 1)) != Age()
+        assert set(fact.models) <= models
+    keys = [(fact.service, fact.subject) for fact in facts]
+    assert len(keys) == len(set(keys)), "one answer to a question"
+    used = {(fact.subject, fact.says) for fact in facts}
+    assert used == set(managed_words.SAYS), "no words that nothing says"
+
+
+def test_limits_and_retention_stand_beside_a_price_and_what_nobody_published_is_asked(client: Client) -> None:
+    text = page(client)
+    table = text.split("All shipped prices")[1].split("</table>")[0]
+
+    def row(service: str, model: str) -> str:
+        (found,) = [
+            one for one in table.split("<tr>") if f">{service}<span" in one and f'"sub">{model}<' in one
+        ]
+        return found
+
+    fireworks = row("Fireworks AI", "openai/gpt-oss-120b")
+    assert "3,600,000 tokens in a minute" in fireworks
+    assert "prompts and answers: not kept unless asked for" in fireworks
+    assert "cached 0.015" in fireworks
+    assert 'href="#service-fireworks-ai"' in fireworks
+    cerebras = row("Cerebras", "openai/gpt-oss-120b")
+    assert "1,000 requests and 1,000,000 tokens a minute" in cerebras
+    assert "ask where and how long it is kept" in cerebras
+    other = row("Cerebras", "meta-llama/Llama-3.3-70B-Instruct")
+    assert "1,000 requests" not in other, "what was read for one model says nothing of another"
+    assert "said to be withdrawn (2026-02-16)" in other
+    routed = row("Nscale (through Hugging Face)", "openai/gpt-oss-120b")
+    assert routed.count("ask") >= 2
+    sheets = text.split("What the services publish of limits, settings and data")[1]
+    together = sheets.split('id="service-together-ai"')[1].split("</details>")[0]
+    assert "only where one agrees to it" in together
+    assert "https://docs.together.ai/docs/privacy-and-security" in together
+    assert "stored copy" in together
+    assert "Where it runs" in together.split(">ask<")[1]
+
+
+def test_a_model_that_a_service_has_withdrawn_is_not_chosen_for_a_sheet() -> None:
+    """Groq's price is the least of this model but for those of services that are said not to offer it any more."""
+    withdrawn = [one for one in managed_prices().values() if one.withdrawn]
+    assert {one.service for one in withdrawn} == {"Groq", "Cerebras", "Cloudflare Workers AI"}
+    assert all(one.withdrawn_source for one in withdrawn)
+    mixtral = [
+        one for one in managed_prices().values() if one.model == "mistralai/Mixtral-8x7B-Instruct-v0.1"
+    ]
+    assert min(mixtral, key=lambda one: one.input_per_million).service == "Groq"
+    chosen = hosting_sheet.service_of("mistralai/Mixtral-8x7B-Instruct-v0.1", 1000, 100, 2000)
+    assert chosen == {"service": "mistralai/Mixtral-8x7B-Instruct-v0.1 @ OVHcloud AI Endpoints"}
 
 
 def reserved_machine() -> Offer:
