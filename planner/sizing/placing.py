@@ -40,6 +40,8 @@ SWIFT = ("ttft", "tpot")
 """Objectives of who would rather wait less than save machines."""
 WORTH_ANOTHER_SPLIT = 0.1
 """A job is split otherwise than over the least devices only where each device then does so much more."""
+FEW_AT_ONCE = 64
+"""Only where the least devices run fewer requests at once may more of them do a tenth more each."""
 
 
 @dataclass(frozen=True)
@@ -358,7 +360,12 @@ def _settle_batch(
     hours = requests ÷ (requests a second of one replica × replicas) ÷ 3600. The least devices, unless another split
     takes a tenth less machine time.
     """
-    tried = [(trial, number) for trial in trials for number in range(len(trial.options))]
+    tried = [
+        (trial, number)
+        for trial in trials
+        for number, option in enumerate(trial.options)
+        if number == 0 or option.layout.dp > 1 or trial.options[0].point.batch_cap < FEW_AT_ONCE
+    ]
     speeds = _operate([(trial.options[number], "saturated", 0.0) for trial, number in tried], constants)
     full: dict[int, OperatingPoint] = {}
     pace: dict[int, float] = {}

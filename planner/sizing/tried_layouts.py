@@ -7,13 +7,15 @@ from math import gcd
 from typing import Any
 
 from planner.sizing import divisibility, split_support
-from planner.sizing.architecture import Architecture, Grouped, Latent
+from planner.sizing.architecture import Architecture, Compressed, Grouped, Latent
 from planner.sizing.devices import Layout
 from planner.sizing.runtime import Runtime
 
 GROUPS_OF_RANKS = ("vllm",)
 """Engines whose groups may have several ranks each. Elsewhere each rank is a group (SGLang documentation, server
 arguments: the dp size should be equal to the tp size; TensorRT-LLM: attention_dp_size is the tensor parallel size)."""
+WHOLE_ON_EACH_RANK = (Latent, Compressed)
+"""Attention whose cache all heads share: tensor parallelism keeps it whole on every rank."""
 
 
 def plain(runtime: Runtime, devices: int) -> Layout:
@@ -54,7 +56,7 @@ def copies(arch: Architecture, ranks: int) -> float:
     """Ranks that hold the same keys and values under tensor parallelism, of the layers with most of such copies."""
     found = 1.0
     for group in arch.layers:
-        if isinstance(group.attention, Latent):
+        if isinstance(group.attention, WHOLE_ON_EACH_RANK):
             return float(ranks)
         if isinstance(group.attention, Grouped) and not group.attention.cross:
             found = max(found, ranks / group.attention.kv_heads)
@@ -65,7 +67,7 @@ def undivided(arch: Architecture, devices: int) -> int:
     """The most ranks of a group that share attention without two of them holding the same keys and values."""
     most = devices
     for group in arch.layers:
-        if isinstance(group.attention, Latent):
+        if isinstance(group.attention, WHOLE_ON_EACH_RANK):
             return 1
         if isinstance(group.attention, Grouped) and not group.attention.cross:
             most = gcd(most, group.attention.kv_heads)

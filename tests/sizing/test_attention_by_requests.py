@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.sizing import placing, steady, tried_layouts
+from planner.sizing import placing, steady, tried_layouts, weights
 from planner.sizing.compare import write_candidate
 from planner.sizing.constants import UNFAMILIAR
 from planner.sizing.devices import Layout
@@ -15,6 +15,7 @@ from planner.sizing.layouts import by_tensors
 from planner.sizing.llm import LlmSetting
 from planner.sizing.options import Desk, altered
 from planner.sizing.placing import Placement
+from planner.sizing.quantities import GIB
 from planner.sizing.serving import ServingPoint, operate
 from planner.sizing.steady import Steady
 from planner.sizing.weighing import weigh
@@ -71,7 +72,9 @@ def both(workload: ServingWorkload) -> dict[int, Placement]:
         ("moonshotai/Kimi-K2-Instruct", "tensorrt_llm", 8, Layout(dp=8, ep=8)), (R1, "vllm", 1, None),
         (QWEN, "vllm", 8, Layout(tp=4, dp=2, ep=8)), (QWEN, "sglang", 8, Layout(dp=8, ep=8)), (QWEN, "vllm", 4, None),
         ("Qwen/Qwen3-32B", "vllm", 8, None), ("mistralai/Mixtral-8x7B-Instruct-v0.1", "vllm", 8, None),
-        (R1, "llama_cpp", 8, None), (R1, "tgi", 8, None), ("Qwen/Qwen3-Next-80B-A3B-Instruct", "sglang", 8, None),
+        ("deepseek-ai/DeepSeek-V4-Pro", "vllm", 8, Layout(dp=8, ep=8)),
+        ("deepseek-ai/DeepSeek-V4-Pro", "sglang", 8, None), (R1, "llama_cpp", 8, None),
+        (R1, "tgi", 8, None), ("Qwen/Qwen3-Next-80B-A3B-Instruct", "sglang", 8, None),
     ],
 )  # fmt: skip
 def test_it_is_tried_only_where_tensors_would_copy_the_cache_and_the_engine_has_it(
@@ -84,6 +87,12 @@ def test_it_is_not_tried_where_ranks_share_the_tokens_of_the_cache_or_the_versio
     arch = model(R1)
     assert tried_layouts.by_requests(arch, "fp8", engine("vllm", None), 8, 8) is None
     assert tried_layouts.by_requests(arch, "fp8", engine("vllm", "0.8.5"), 8) is None
+
+
+def test_weights_of_a_rank_are_those_that_a_start_log_tells() -> None:
+    """vLLM on 8 H200 with attention by requests: 125.65 GiB of DeepSeek-V4-Pro a GPU, the draft layer with them."""
+    found = weights.footprint(model("deepseek-ai/DeepSeek-V4-Pro"), "mxfp4", Layout(dp=8, ep=8))
+    assert found.resident_bytes / GIB == pytest.approx(125.65, rel=0.05)
 
 
 def test_a_long_context_takes_a_third_of_the_machines() -> None:
