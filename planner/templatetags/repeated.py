@@ -18,6 +18,7 @@ from planner import assumption_words
 from planner.columns import Column
 from planner.figures import Figure
 from planner.forms import WorkbenchForm
+from planner.templatetags.marks import why_class, why_title
 from planner.templatetags.rows import detail_address
 from planner.templatetags.words import page_there
 
@@ -32,7 +33,7 @@ def opened(context: Context, shown: Figure) -> SafeString:
     if shown.there and form:
         said = _link(page_there(shown.there, form), text)
     elif shown.opens and row:
-        said = _link(f"{_there(context, row)}#d-{shown.opens}", f"{text}{unit}")
+        said = _link(f"{_there(context, row)}#d-{shown.opens}", f"{text}{unit}", shown.opens)
         if shown.opens in row.rests_on_hand:
             said += _by_hand()
     else:
@@ -42,8 +43,8 @@ def opened(context: Context, shown: Figure) -> SafeString:
     return mark_safe(said)  # noqa: S308  # nosec B308, B703
 
 
-def _link(address: str, inner: str) -> str:
-    return f'<a class="why-figure" href="{escape(address)}" title="{_("How this figure comes about")}">{inner}</a>'
+def _link(address: str, inner: str, figure: str = "") -> str:
+    return f'<a class="{why_class(figure)}" href="{escape(address)}" title="{why_title(figure)}">{inner}</a>'
 
 
 def _there(context: Context, row: Any) -> str:
