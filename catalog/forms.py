@@ -49,6 +49,14 @@ class FilterForm(forms.Form):
         return name, asked.startswith("-")
 
 
+WORDS = {
+    "vendor": wording.VENDORS,
+    "device_class": wording.DEVICE_CLASSES,
+    "form_factor": wording.FORM_FACTORS,
+}
+"""What the choices of a filter are called, where that is not how they are written."""
+
+
 class AcceleratorFilterForm(FilterForm):
     SORTS: ClassVar[dict[str, Any]] = {
         "name": lambda fact: fact.name.casefold(),
@@ -82,8 +90,7 @@ class AcceleratorFilterForm(FilterForm):
         facts = accelerators().values()
         for name in ("vendor", "device_class", "memory_family", "form_factor"):
             values = sorted({value for fact in facts if (value := getattr(fact, name))})
-            words = wording.DEVICE_CLASSES if name == "device_class" else {}
-            self.choose(name, [(value, wording.say(words, value)) for value in values])
+            self.choose(name, [(value, wording.say(WORDS.get(name, {}), value)) for value in values])
         links = sorted({fact.link for fact in facts} - {"unknown"})
         self.choose("link", [(link, wording.say(wording.LINKS, link)) for link in links])
         self.choose("runs", [(rate, wording.RATES[rate]) for rate in RATES])

@@ -141,11 +141,14 @@ def _links(fact: AcceleratorFact, with_bridge: bool) -> list[Fact]:
 def _device(fact: AcceleratorFact) -> list[Fact]:
     kind = wording.say(wording.DEVICE_CLASSES, fact.device_class) if fact.device_class else None
     return [
-        Fact(_("vendor"), fact.vendor),
+        Fact(_("vendor"), wording.say(wording.VENDORS, fact.vendor)),
         Fact(_("architecture"), fact.architecture),
         Fact(_("compute capability or target"), fact.compute_capability),
         Fact(_("class"), kind),
-        Fact(_("form factor"), fact.form_factor),
+        Fact(
+            _("form factor"),
+            wording.say(wording.FORM_FACTORS, fact.form_factor) if fact.form_factor else None,
+        ),
         Fact(_("devices on one board"), number(fact.devices_per_board)),
         _line(fact, "tdp", _("power"), number(fact.tdp_w), "W"),
         Fact(_("container images must be for"), fact.host_architecture or _("its host's processor")),

@@ -45,6 +45,7 @@ PATTERNS = (
     "assumed: 0.994 x what {name} reports, the ratio seen on H100-SXM5",
     "private offer {name}",
     "listed as {name}",
+    "{name} (through {router})",
     "derived: constrained-vCPU size of {name}, same RAM",
     "billed by size step ({name})",
     "EFA, {count} interfaces",

@@ -131,6 +131,23 @@ RATES: dict[str, Text] = {
     "fp4": "FP4",
 }  # fmt: skip
 
+VENDORS: dict[str, Text] = {
+    "amd": "AMD",
+    "apple": "Apple",
+    "aws": "AWS",
+    "google": "Google",
+    "huawei": "Huawei",
+    "intel": "Intel",
+    "nvidia": "NVIDIA",
+}
+
+FORM_FACTORS: dict[str, Text] = {
+    "cloud": _("in its provider's machines only"),
+    "module": _("module"),
+    "superchip": _("superchip, joined to a processor"),
+    "SoC": _("on the processor's chip (SoC)"),
+}
+
 DEVICE_CLASSES: dict[str, Text] = {
     "datacenter": _("data centre"),
     "workstation": _("workstation"),
