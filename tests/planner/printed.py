@@ -12,7 +12,7 @@ from tests.sizing.formulas import evaluate
 NUMBER = re.compile(r"-?[\d,]+(?:\.\d+)?(?:e[+-]?\d+)?")
 SIGNS = (("×", "*"), ("÷", "/"), ("^", "**"), ("−", "-"))
 SHOWN = re.compile(r'<td class="num">.*?</td>|<dd>.*?</dd>|<ul class="key">.*?</ul>', re.DOTALL)
-OPENED = re.compile(r'<a class="why-figure" href="[^"#]*#(d-[a-z0-9_]+)"')
+OPENED = re.compile(r'<a class="why-figure(?: fitted)?" href="[^"#]*#(d-[a-z0-9_]+)"')
 ELSEWHERE = re.compile(r'<a class="why-figure" href="/workbench/candidate/-?[0-9]+/\?[^"#]*"')
 """A figure of another offer, on whose own page it opens."""
 PRINTED_DIGITS = 3e-5

@@ -14,12 +14,16 @@ from planner.forms import WorkbenchForm
 from planner.sizing.results import Candidate
 from planner.sizing.workload import ServingWorkload
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("mixed_catalog")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("mixed_catalog"),
+    pytest.mark.one_database(reason="sums and words over a market that other tests read on both"),
+]
 
 
 def test_the_figures_of_the_answer_open_their_derivations(client: Client) -> None:
     page = client.get("/workbench/").content.decode()
-    links = re.findall(r'class="why-figure" href="([^"]+)#(d-[a-z_]+)"', page)
+    links = re.findall(r'class="why-figure(?: fitted)?" href="([^"]+)#(d-[a-z_]+)"', page)
     assert {anchor for _address, anchor in links} > {
         "d-needed_bytes", "d-tpot_s", "d-ttft_s", "d-monthly_total", "d-per_million_tokens", "d-typical_ttft_s",
         "d-weights_bytes", "d-billed_hours", "d-host_cores",
@@ -85,7 +89,7 @@ def test_terms_of_training_are_glossed_where_they_stand(client: Client, now: dat
 def test_every_large_figure_of_the_answer_opens_its_derivation(kind: str, client: Client) -> None:
     page = client.get(f"/workbench/?kind={kind}").content.decode()
     strip = page.partition('id="strip"')[2].partition("</section>")[0]
-    opened = re.findall(r'class="why-figure" href="([^"]+)#(d-[a-z_]+)"', strip)
+    opened = re.findall(r'class="why-figure(?: fitted)?" href="([^"]+)#(d-[a-z_]+)"', strip)
     figures = re.findall(r'<p class="figure">(.*?)</p>', strip, re.DOTALL)
     assert len(figures) >= 3
     assert all("why-figure" in figure for figure in figures), figures
