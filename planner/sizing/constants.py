@@ -113,10 +113,9 @@ class Constants(Frozen):
 
     def resolve(self, classes: PointClasses) -> Array:
         """All constants for one class of point, in the order of ``NAMES``."""
-        key = tuple(getattr(classes, axis) for axis in AXES)
-        known = self._resolved.get(key)
+        known = self._resolved.get(classes.key)
         if known is None:
-            known = self._resolved[key] = self._compute(classes)
+            known = self._resolved[classes.key] = self._compute(classes)
         return known
 
     def _compute(self, classes: PointClasses) -> Array:
@@ -160,13 +159,20 @@ class Constants(Frozen):
 
     def assumptions(self, classes: PointClasses) -> tuple[Assumption, ...]:
         """The constants as they act on one class of point, each with where it comes from."""
-        values = self.resolve(classes)
-        return tuple(
-            Assumption(
-                name=item.name, value=float(values[INDEX[item.name]]), unit=item.unit, source=item.origin
+        known = self._assumptions.get(classes.key)
+        if known is None:
+            values = self.resolve(classes)
+            known = self._assumptions[classes.key] = tuple(
+                Assumption(
+                    name=item.name, value=float(values[INDEX[item.name]]), unit=item.unit, source=item.origin
+                )
+                for item in self.constants
             )
-            for item in self.constants
-        )
+        return known
+
+    @cached_property
+    def _assumptions(self) -> dict[tuple[str, ...], tuple[Assumption, ...]]:
+        return {}
 
 
 class PointClasses(Frozen):
@@ -179,6 +185,11 @@ class PointClasses(Frozen):
     format: str
     link: str
     launch: Literal["graphs", "eager"] = "graphs"
+
+    @cached_property
+    def key(self) -> tuple[str, ...]:
+        """All of them, in the order of ``AXES``."""
+        return tuple(getattr(self, axis) for axis in AXES)
 
 
 ENGINE_ERAS: dict[str, tuple[tuple[tuple[int, ...], str, str], ...]] = {

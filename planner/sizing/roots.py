@@ -54,4 +54,5 @@ def rising_root(function: Callable[[Array], Array], low: Array, high: Array) -> 
 
 
 def _finite(values: Array) -> Array:
-    return np.clip(np.nan_to_num(values, nan=-1.0, posinf=1e3, neginf=-1e3), -1e3, 1e3)
+    bounded = np.minimum(np.maximum(values, -1e3), 1e3)
+    return np.where(np.isnan(bounded), -1.0, bounded)

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.sizing.constants import UNFAMILIAR, Constants, PointClasses
+from planner.sizing.constants import UNFAMILIAR, Constants
 from planner.sizing.quantities import Estimate
 from planner.sizing.results import Limit, LoadPoint
 from planner.sizing.roots import rising_root
@@ -129,25 +129,20 @@ def operate(points: Sequence[ServingPoint], constants: Constants) -> list[Operat
         if batch_limit != "offered_load" and (gain >= WORTH_MORE or room < 1.0):
             limit = batch_limit
         alone = batch < ALONE
-        steady_regime = "saturated" if point.load == "saturated" else "throughput"
-
         # One publisher alone measured attention by requests, and no latency of it.
         wider = UNFAMILIAR if point.attention_dp > 1 and constants.familiar(point.classes) else 1.0
-
-        def estimate(
-            regime: str, value: float, classes: PointClasses = point.classes, wider: float = wider
-        ) -> Estimate:
-            low, high = constants.range_of(regime, classes)
-            return Estimate(value=value, low=value * low**wider, high=value * high**wider)
-
         fewest, most = point.accepted_spread
-
-        ttft_estimate = None if over else estimate("ttft_alone" if alone else "ttft_loaded", ttft_s)
-        tpot_estimate = None
+        ttft_estimate = tpot_estimate = None
+        if not over:
+            regime = "ttft_alone" if alone else "ttft_loaded"
+            ttft_estimate = _ranged(ttft_s, constants.range_of(regime, point.classes), wider)
         if not over and point.output_tokens > 1:
-            tpot_estimate = estimate("decode_alone" if alone else "decode_batched", tpot_s)
+            regime = "decode_alone" if alone else "decode_batched"
+            tpot_estimate = _ranged(tpot_s, constants.range_of(regime, point.classes), wider)
             tpot_estimate = widened(tpot_estimate, 1 / most, 1 / fewest)
         served = bearable if over else rate
+        regime = "decode_alone" if alone else "saturated" if point.load == "saturated" else "throughput"
+        output = _ranged(served * point.output_tokens, constants.range_of(regime, point.classes), wider)
         found.append(
             OperatingPoint(
                 batch=batch,
@@ -155,11 +150,7 @@ def operate(points: Sequence[ServingPoint], constants: Constants) -> list[Operat
                 requests_in_flight=flight,
                 ttft_s=ttft_estimate,
                 tpot_s=tpot_estimate,
-                output_tokens_per_s=widened(
-                    estimate("decode_alone" if alone else steady_regime, served * point.output_tokens),
-                    fewest,
-                    most,
-                ),
+                output_tokens_per_s=widened(output, fewest, most),
                 limit=limit,
                 longest_part=longest,
                 batch_limit=batch_limit,
@@ -175,6 +166,12 @@ def operate(points: Sequence[ServingPoint], constants: Constants) -> list[Operat
             )
         )  # fmt: skip
     return found
+
+
+def _ranged(value: float, ends: tuple[float, float], wider: float) -> Estimate:
+    """An estimate with its 80 % range, whose ends are factors, so many times as wide in logarithms."""
+    low, high = ends if wider == 1.0 else (ends[0] ** wider, ends[1] ** wider)
+    return Estimate(value=value, low=value * low, high=value * high)
 
 
 def widened(found: Estimate, low: float, high: float) -> Estimate:

@@ -7,6 +7,7 @@ knows about load; ``serving`` does.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +22,13 @@ DRAFT_SHARE = 0.05
 32 to 80 layers (EAGLE, arXiv 2401.15077, section 3; DeepSeek-V3, arXiv 2412.19437, section 2.2). Assumed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Replicas:
     """What decides the speed of n replicas; each field is an array of n. "Rank" is one device of a replica.
 
-    ``constants`` is an array (constant, replica) in the order of ``constants.NAMES``.
+    ``constants`` is an array (constant, replica) in the order of ``constants.NAMES``. What of a step does not depend
+    on the batch is worked out once: a search asks for dozens of steps, and each operation on a column costs the same
+    for one replica as for a hundred.
     """
 
     bandwidth_bytes_per_s: Array
@@ -67,6 +70,49 @@ class Replicas:
     def constant(self, name: str) -> Array:
         column: Array = self.constants[INDEX[name]]
         return column
+
+    @cached_property
+    def has_experts(self) -> bool:
+        return bool(self.experts.any())
+
+    @cached_property
+    def has_groups(self) -> bool:
+        """Whether any keeps attention by requests."""
+        return bool((self.attention_dp > 1.0).any())
+
+    @cached_property
+    def checked_tokens(self) -> Array:
+        """Tokens that a step checks of each sequence."""
+        return 1.0 + self.drafted
+
+    @cached_property
+    def launch_s(self) -> Array:
+        """Of a step, whatever is in it."""
+        return self.constant("step_fixed_s") + self.layers * self.constant("step_layer_s")
+
+    @cached_property
+    def stages_s(self) -> Array:
+        """Of handing a step on from stage to stage."""
+        return (self.pp - 1.0) * self.constant("stage_s")
+
+    @cached_property
+    def drafting_share(self) -> Array:
+        return self.drafted * DRAFT_SHARE
+
+    @cached_property
+    def exchanged_fraction(self) -> Array:
+        """Of a tensor, what a rank sends and receives in one all-reduce."""
+        return 2.0 * (self.tp - 1.0) / self.tp
+
+    @cached_property
+    def exchange_bytes_per_s(self) -> Array:
+        return self.link_bytes_per_s * self.constant("link_fraction")
+
+    @cached_property
+    def hops_s(self) -> Array:
+        """Of one all-reduce of nothing."""
+        hops: Array = np.log2(self.tp) ** self.constant("hop_growth")
+        return self.constant("hop_s") * hops
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +157,8 @@ def weights_read_bytes(replicas: Replicas, tokens: Array) -> Array:
     packed weights tile by tile, each tile for few tokens: the fraction falls from 1 to ``expert_read_fraction`` where
     every expert is touched. It differs by number format; only formats that several publishers measured have their own.
     """
+    if not replicas.has_experts:
+        return replicas.always_read_bytes
     touched = experts_touched(replicas, tokens)
     chosen = replicas.experts_per_token
     spread = np.clip((touched - chosen) / np.maximum(replicas.experts - chosen, 1.0), 0.0, 1.0)
@@ -123,13 +171,9 @@ def all_reduce_s(replicas: Replicas, tokens: Array) -> Array:
 
     Rings and trees take more hops with more ranks; one-shot reductions over a switch hardly do: growth is fitted.
     """
-    tp = replicas.tp
-    size = (
-        2.0 * (tp - 1.0) / tp * tokens * replicas.link_tokens_share * replicas.hidden * BYTES_PER_ACTIVATION
-    )
-    transfer = size / (replicas.link_bytes_per_s * replicas.constant("link_fraction"))
-    hops = np.log2(tp) ** replicas.constant("hop_growth")
-    return 2.0 * replicas.layers * (replicas.constant("hop_s") * hops + transfer)
+    sent = replicas.exchanged_fraction * tokens * replicas.link_tokens_share
+    transfer = sent * replicas.hidden * BYTES_PER_ACTIVATION / replicas.exchange_bytes_per_s
+    return 2.0 * replicas.layers * (replicas.hops_s + transfer)
 
 
 def attended_sequences(replicas: Replicas, sequences: Array) -> Array:
@@ -137,6 +181,8 @@ def attended_sequences(replicas: Replicas, sequences: Array) -> Array:
 
     Sequences are spread evenly: max(n, groups × min(n, 1)).
     """
+    if not replicas.has_groups:
+        return sequences
     return np.maximum(sequences, np.minimum(sequences, 1.0) * replicas.attention_dp)
 
 
@@ -162,14 +208,13 @@ def decode_step(replicas: Replicas, batch: Array) -> StepParts:
     """
     share = np.maximum(batch / replicas.pp, np.minimum(batch, 1.0))
     attended = attended_sequences(replicas, share)
-    tokens = share * (1.0 + replicas.drafted)
+    tokens = share * replicas.checked_tokens
     weights = weights_read_bytes(replicas, tokens) / replicas.constant("weight_read_fraction")
     kv = attended * replicas.kv_read_bytes / replicas.constant("kv_read_fraction")
     memory = (weights + kv) / replicas.bandwidth_bytes_per_s
-    compute_fraction = replicas.constant("decode_compute_fraction")
     compute = (
-        (1.0 + replicas.drafted)
-        / compute_fraction
+        replicas.checked_tokens
+        / replicas.constant("decode_compute_fraction")
         * (
             share * replicas.linear_flops_per_token / replicas.matrix_flops_per_s
             + attended * replicas.decode_attention_flops / replicas.attention_flops_per_s
@@ -177,11 +222,10 @@ def decode_step(replicas: Replicas, batch: Array) -> StepParts:
     )
     roof = smooth_maximum(memory, compute, replicas.constant("roof_exponent"))
     overhead = (
-        replicas.constant("step_fixed_s")
-        + replicas.layers * replicas.constant("step_layer_s")
+        replicas.launch_s
         + attended * replicas.constant("step_sequence_s") * replicas.pp / replicas.attention_dp
-        + (replicas.pp - 1.0) * replicas.constant("stage_s")
-        + replicas.drafted * DRAFT_SHARE * roof
+        + replicas.stages_s
+        + replicas.drafting_share * roof
     )
     return StepParts(memory, compute, roof, all_reduce_s(replicas, tokens), overhead)
 
@@ -225,14 +269,17 @@ def prefill_s(replicas: Replicas, tokens: Array, sequences: Array, chunk: Array)
     return alone * (1.0 - replicas.constant("stage_overlap") * (1.0 - side_by_side))
 
 
-def prompt_share_s(replicas: Replicas, tokens: Array, chunk: Array) -> Array:
+def prompt_share_s(
+    replicas: Replicas, tokens: Array, chunk: Array, alone_s: Array | None = None
+) -> Array:  # fmt: skip
     """Engine time one prompt takes from the decoding of others, pipeline stages working side by side.
 
     Its matrix and attention work; of what a step of its own costs beyond that (weights, launch, transfers)
-    only the share that the engine's scheduler does not merge with decode steps.
+    only the share that the engine's scheduler does not merge with decode steps. ``alone_s`` is what it takes with
+    nothing else running, where that is known already.
     """
     ones = np.ones_like(tokens)
     half = replicas.constant("prefill_half_tokens")
     work = prompt_work_s(replicas, np.maximum(tokens - half, 0.0), ones)
-    alone = prefill_s(replicas, tokens, ones, chunk)
+    alone = prefill_s(replicas, tokens, ones, chunk) if alone_s is None else alone_s
     return (work + replicas.constant("prefill_step_share") * np.maximum(alone - work, 0.0)) / replicas.pp

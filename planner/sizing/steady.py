@@ -189,12 +189,13 @@ class Steady:
     @cached_property
     def shared_prompt_s(self) -> Array:
         """What one prompt takes from the decoding of others where all groups work on prompts at once."""
-        return prompt_share_s(self.replicas, self.prompt_tokens, self.chunk_tokens)
+        alone_s = None if self.by_requests else self.prefill_alone_s
+        return prompt_share_s(self.replicas, self.prompt_tokens, self.chunk_tokens, alone_s)
 
     @cached_property
     def lone_prompt_s(self) -> Array:
         """The same where no other group has one: all of them wait for the one that has."""
-        return prompt_share_s(self.lone, self.prompt_tokens, self.chunk_tokens)
+        return prompt_share_s(self.lone, self.prompt_tokens, self.chunk_tokens, self.prefill_alone_s)
 
     def prompt_share_s(self, batch: Array, others: Array, steps_s: Array) -> Array:
         """What one prompt takes from the decoding of the others, at this batch.
@@ -247,6 +248,20 @@ class Steady:
         return np.minimum(self.room, self.batch_cap)
 
     @cached_property
+    def most_or_one(self) -> Array:
+        return np.maximum(self.most, 1.0)
+
+    @cached_property
+    def chunks(self) -> Array:
+        """Steps in which a prompt is read."""
+        return np.ceil(np.maximum(self.prompt_tokens, 1.0) / self.chunk_tokens)
+
+    @cached_property
+    def unhindered_s(self) -> Array:
+        """Time to the first token of a request that nothing else slows."""
+        return self.replicas.constant("request_fixed_s") + self.prefill_alone_s
+
+    @cached_property
     def decode_steps(self) -> Array:
         """Steps after the first token; a trace of one for requests of a single token."""
         return self.later_tokens / self.accepted
@@ -259,7 +274,7 @@ class Steady:
     @cached_property
     def top(self) -> Array:
         """The most sequences that decode on average: a place is idle while its next prompt is processed."""
-        most = np.maximum(self.most, 1.0)
+        most = self.most_or_one
         steps = self.decode_steps * decode_step(self.replicas, most).total_s
         share = self.prompt_share_s(most, most - 1.0, steps)
         decode = steps + (most - 1.0) * share
@@ -277,7 +292,7 @@ class Steady:
             steps = self.decode_steps * decode_step(self.replicas, count).total_s
             return count / (steps + count * self.prompt_share_s(count, count, steps))
 
-        most = np.maximum(self.most, 1.0)
+        most = self.most_or_one
         gain: Array = rate(2.0 * most) / rate(most) - 1.0
         return gain
 
@@ -303,18 +318,18 @@ class Steady:
         one sequence: weights are read once for both) + queue: part of a synchronised start, or M/D/1 for Poisson
         arrivals.
         """
-        alone = self.replicas.constant("request_fixed_s") + self.prefill_alone_s
+        alone = self.unhindered_s
         light = self.decode_steps * decode_step(self.replicas, np.maximum(batch, 1.0)).total_s
         clients = np.maximum(batch * (1.0 + alone / light), 1.0)
         others = np.where(self.by_rate, batch, batch * (1.0 - 1.0 / clients))
-        seen = np.minimum(1.0 + others, np.maximum(self.most, 1.0))
+        seen = np.minimum(1.0 + others, self.most_or_one)
         step = decode_step(self.replicas, seen)
-        steps = self.decode_steps * step.total_s
+        step_s = step.total_s
+        steps = self.decode_steps * step_s
         share = self.prompt_share_s(batch, seen - 1.0, steps)
         decode = steps + (seen - 1.0) * share
         tpot = decode / self.later_tokens
-        chunks = np.ceil(np.maximum(self.prompt_tokens, 1.0) / self.chunk_tokens)
-        joined = 0.5 * step.total_s + chunks * np.maximum(step.total_s - self.lone_step_s, 0.0)
+        joined = 0.5 * step_s + self.chunks * np.maximum(step_s - self.lone_step_s, 0.0)
         alone = alone + (1.0 - 1.0 / seen) * joined
         rate = batch / decode
         used = np.minimum(rate * share, 0.98)
@@ -338,6 +353,8 @@ class Steady:
 
     def _load(self, state: State) -> Array:
         load = np.where(self.by_rate, state.request_rate_per_s, state.in_flight)
+        if not self.within_limits.any():
+            return load
         return np.where(self.within_limits, self._strain(state), load)
 
     def _strain(self, state: State) -> Array:
@@ -360,5 +377,6 @@ class Steady:
 
 _WORKED_OUT = (
     "replicas", "by_requests", "lone", "prefill_alone_s", "shared_prompt_s", "lone_prompt_s", "room", "most",
-    "most_together", "top", "decode_steps", "later_tokens", "lone_step_s", "least_log", "gain_of_twice",
+    "most_or_one", "most_together", "top", "chunks", "unhindered_s", "decode_steps", "later_tokens", "lone_step_s",
+    "least_log", "gain_of_twice",
 )  # fmt: skip
