@@ -7,9 +7,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from mitsumori.json_bodies import BodyRefused, read_json
-from planner import kinds
+from planner import kinds, stored_format
 from planner.sizing.results import Comparison
-from planner.sizing.workload import CommonWorkload
+from planner.sizing.workload import CommonWorkload, LlmWorkload
 
 
 class WorkloadInvalid(ValueError):
@@ -32,7 +32,8 @@ def read(text: str | bytes) -> CommonWorkload:
 
 
 def validate(document: Any) -> CommonWorkload:
-    """A workload out of a parsed document; an absent kind is interactive serving. Raises ``WorkloadInvalid``."""
+    """A workload out of a parsed document; an absent kind is interactive serving, and weights without a format are
+    sized as the model's checkpoint stores them. Raises ``WorkloadInvalid``."""
     if not isinstance(document, dict):
         raise WorkloadInvalid("The document must be a JSON object.")
     kind = document.get("kind")
@@ -41,7 +42,12 @@ def validate(document: Any) -> CommonWorkload:
     if kind is None:
         document = document | {"kind": kinds.DEFAULT.key}
     try:
-        return kinds.WORKLOAD.validate_python(document)
+        workload = kinds.WORKLOAD.validate_python(document)
+        if isinstance(workload, LlmWorkload) and document.get("weights_format") is None:
+            stored = stored_format.of(workload.model)
+            if stored not in (None, workload.weights_format):
+                workload = kinds.WORKLOAD.validate_python(document | {"weights_format": stored})
+        return workload
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = [str(part) for part in first["loc"] if part not in kinds.BY_NAME]

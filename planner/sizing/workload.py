@@ -196,7 +196,10 @@ class LlmWorkload(CommonWorkload):
 
     model: ModelReference = ModelReference()
     runtime: RuntimeChoice = RuntimeChoice()
-    weights_format: WeightsFormat = "bf16"
+    weights_format: Annotated[
+        WeightsFormat,
+        Field(description="Absent from a document: as the model's checkpoint stores its weights."),
+    ] = "bf16"
     kv_format: KvFormat = "auto"
     input_tokens: InputTokens = InputTokens()
     output_tokens: OutputTokens = OutputTokens()

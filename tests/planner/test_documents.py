@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 
 from planner import documents
 from planner.documents import WorkloadInvalid
-from planner.sizing.workload import BatchWorkload, ServingWorkload
+from planner.sizing.workload import BatchWorkload, LlmWorkload, ServingWorkload
 from tests.planner.factories import make_small_catalog
 
 INTERFACE_EXAMPLE = {
@@ -52,6 +52,24 @@ def test_a_full_document_is_read() -> None:
 def test_nothing_said_means_the_documented_defaults() -> None:
     assert documents.read("{}") == ServingWorkload()
     assert documents.read('{"kind": "llm_batch", "deadline_hours": null}') == BatchWorkload()
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "sized"),
+    [
+        ("deepseek-ai/DeepSeek-R1", {}, "fp8"),
+        ("deepseek-ai/DeepSeek-R1", {"weights_format": None}, "fp8"),
+        ("deepseek-ai/DeepSeek-R1", {"weights_format": "bf16"}, "bf16"),
+        ("openai/gpt-oss-120b", {"kind": "llm_batch"}, "mxfp4"),
+        ("meta-llama/Llama-3.1-8B-Instruct", {}, "bf16"),
+    ],
+)
+def test_weights_without_a_format_are_sized_as_they_are_stored(
+    model: str, given: dict[str, Any], sized: str
+) -> None:
+    workload = documents.validate({"model": {"id": model}} | given)
+    assert isinstance(workload, LlmWorkload)
+    assert workload.weights_format == sized
 
 
 @pytest.mark.parametrize(
