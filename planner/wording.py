@@ -164,6 +164,10 @@ WARNINGS: dict[str, Text] = {
     "fraction": _("A slice of a GPU: its share of speed is assumed to equal its share of memory."),
     "rate_wins": _("Both a rate and a concurrency were given: the rate is used."),
     "more_devices_for_speed": _("Fewer GPUs would fit; more are used to reach the latency target."),
+    "batch_above_asked": _(
+        "The batch asked for cannot be shared by these GPUs in whole micro-batches: a step takes the next larger one "
+        "that can (see “Effective batch”)."
+    ),
     "more_devices_for_load": _("Fewer GPUs would fit; with more in a replica the load takes fewer machines."),
     "attention_by_requests": _(
         "Each group of GPUs keeps the attention of its own requests and the experts are spread over all (data-parallel "

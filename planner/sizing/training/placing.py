@@ -53,6 +53,8 @@ class Task:
     job: Job
     """Without split, micro-batch and recomputation."""
     effective_batch: int
+    batch_tolerance: float
+    """By how much larger a batch is still the one asked for: nothing, or of a round number of tokens a little."""
     micro: int | None
     recompute: str
     sharding: Any
@@ -171,18 +173,39 @@ def parts(
 
 
 def candidates(task: Task, job: Job, gpu_count: int, domain: int) -> list[Job]:
-    """Jobs with every split, recomputation and micro-batch worth trying on so many GPUs."""
+    """Jobs with every split, recomputation and micro-batch worth trying on so many GPUs.
+
+    Micro-batch × accumulation × ranks is the batch asked for, or the next that so many ranks can divide; a micro-batch
+    that was asked for may take the next that it divides.
+    """
     found = []
     sequence = job.sequence
     for split in splits(job.arch, job.software, task.sharding, gpu_count, domain, sequence):
         if split.dp > task.effective_batch:
             continue
+        micros = (task.micro,) if task.micro else micro_batches(task, split.dp)
         for recompute in recomputes(task.recompute, job.software):
-            for micro in (task.micro,) if task.micro else MICRO_BATCHES:
+            for micro in micros:
                 if micro * split.dp > task.effective_batch and micro > 1:
                     continue
                 found.append(_with(job, split, recompute, micro, task.effective_batch))
     return found
+
+
+def micro_batches(task: Task, ranks: int) -> tuple[int, ...]:
+    """Micro-batches that make of the batch no more than the next one that the ranks divide, the largest first."""
+    next_one = ceil(task.effective_batch / ranks) * ranks
+    most = max(next_one, task.effective_batch * (1 + task.batch_tolerance))
+    return tuple(
+        micro
+        for micro in MICRO_BATCHES
+        if ceil(task.effective_batch / (micro * ranks)) * micro * ranks <= most
+    )
+
+
+def is_larger(task: Task, job: Job) -> bool:
+    """Whether a step takes more samples than were asked for."""
+    return job.step_samples > task.effective_batch * (1 + task.batch_tolerance)
 
 
 def _with(job: Job, split: Split, recompute: Recompute, micro: int, batch: int) -> Job:
@@ -217,7 +240,10 @@ class Search:
         return self._memory[key]
 
     def best(self, machine: Machine, machines: int, usable_bytes: float) -> Choice | None:
-        """The fastest job that needs no more than ``usable_bytes`` of each device; None where none fits."""
+        """The fastest job that needs no more than ``usable_bytes`` of each device; None where none fits.
+
+        Samples beyond the batch that was asked for are no gain: what counts is the time of a step of that batch.
+        """
         task, device = self.task, machine.device
         links = fabric(device, task.network_bytes_per_s, machine.device_count)
         gpu_count = machine.device_count * machines
@@ -239,13 +265,8 @@ class Search:
                 break
             step = speed.step(speed.work(job, device, links), values)
             found.append(Choice(job, _row(peaks, int(n)), step, machines, links))
-        return min(
-            found,
-            key=lambda one: (
-                round(-one.samples_per_s / max(c.samples_per_s for c in found), 3),
-                one.needed_bytes,
-            ),
-        )
+        least_s = min(one.step_s for one in found)
+        return min(found, key=lambda one: (round(-least_s / one.step_s, 3), one.needed_bytes))
 
     def smallest(self, machine: Machine, most: int | None = None) -> tuple[Job, Peak] | None:
         """The job that needs least memory, whether it fits or not, on the most machines that can share the batch, at

@@ -19,6 +19,8 @@ from planner.sizing.training.placing import Task
 from planner.sizing.training.workload import TOKENS_PER_PARAMETER, PretrainingWorkload, TuningWorkload
 
 BYTES_PER_TOKEN = 4
+ROUND_TOKENS = 0.02
+"""By how much larger a batch of so many tokens may be: it is a round number, of which samples are no whole ones."""
 METHODS = {"lora": "lora", "qlora": "qlora", "full_finetune": "full", "pretraining": "full"}
 
 
@@ -120,6 +122,7 @@ class Question:
         return Task(
             job=self.job(),
             effective_batch=self.effective_batch,
+            batch_tolerance=0.0 if isinstance(workload, TuningWorkload) else ROUND_TOKENS,
             micro=micro,
             recompute=workload.recompute,
             sharding=workload.parallel,

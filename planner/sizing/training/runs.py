@@ -15,7 +15,7 @@ from planner.sizing.training.constants import classes, regime
 from planner.sizing.training.counting import parameters, widths
 from planner.sizing.training.flops import useful_flops_per_token
 from planner.sizing.training.memory import HALF_BYTES
-from planner.sizing.training.placing import Choice, TrainingPlacement, parts
+from planner.sizing.training.placing import Choice, TrainingPlacement, is_larger, parts
 from planner.sizing.training.question import Question
 from planner.sizing.training.speed import peak_flops
 from planner.sizing.training.states import BYTES, moment_bytes
@@ -243,6 +243,7 @@ def _warnings(
         ("host_cores_unknown", cores_unknown),
         ("waits_for_data", waiting > 1),
         ("more_cores_do_not_help", waiting > 1 and need.cores is None),
+        ("batch_above_asked", is_larger(asked.task(), choice.job)),
         ("tp_over_pcie", choice.job.split.tp > 1 and machine.link in ("pcie", "unknown")),
         (
             "zero3_over_pcie",
