@@ -10,7 +10,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.functional import Promise
-from django.utils.safestring import mark_safe
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
@@ -21,6 +22,9 @@ DOCUMENTS: dict[str, tuple[str, str | Promise]] = {
     "memory": ("methods-memory.md", _("How memory is predicted")),
     "training": ("methods-training.md", _("How training is predicted")),
 }
+
+SUMMARIES = {"ja": "ja"}
+"""Languages with a summary of each document, under the same name in a folder of ``docs``."""
 
 
 @cache
@@ -34,9 +38,20 @@ def methods(request: HttpRequest, subject: str) -> HttpResponse:
         raise Http404
     name, title = DOCUMENTS[subject]
     others = [(key, words) for key, (_name, words) in DOCUMENTS.items() if key != subject]
+    folder = SUMMARIES.get((get_language() or "")[:2])
+    context = {
+        "title": title,
+        "document": _html(name),
+        "summary": _html(f"{folder}/{name}") if folder else "",
+        "others": others,
+    }
+    return render(request, "planner/methods.html", context)
+
+
+@cache
+def _html(name: str) -> SafeString:
     # Escaped piece by piece where it is made.
-    written = mark_safe(methods_text.html(_text(name), _link))  # noqa: S308  # nosec B308, B703
-    return render(request, "planner/methods.html", {"title": title, "document": written, "others": others})
+    return mark_safe(methods_text.html(_text(name), _link))  # noqa: S308  # nosec B308, B703
 
 
 def _link(target: str) -> str | None:
