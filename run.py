@@ -339,9 +339,11 @@ def test(arguments: list[str]) -> int:
         (HERE / argument.partition("::")[0]).exists() for argument in arguments if argument[:1] not in "-"
     ):
         return pytest(arguments, os.environ.get("TEST_DATABASE", "sqlite"))[0]
+    # Each worker begins with half of the tests, and who is done takes over of what the other has left.
+    two = ["-n", "2", "--dist", "worksteal"]
     results = {
-        "sqlite": pytest(["-n", "2", *arguments], "sqlite"),
-        "postgres": pytest(["-n", "2", "--database-only", *arguments], "postgres"),
+        "sqlite": pytest([*two, *arguments], "sqlite"),
+        "postgres": pytest([*two, "--database-only", *arguments], "postgres"),
     }
     print()
     for database, (code, counts) in results.items():
@@ -372,7 +374,9 @@ def pytest(arguments: list[str], database: str) -> tuple[int, dict[str, int]]:
     summary.unlink(missing_ok=True)
     command = [str(PYTHON), "-m", "pytest", "--summary-file", str(summary), *arguments]
     print(f"— Tests on {database} —", flush=True)
-    child = subprocess.Popen(command, cwd=HERE, env=os.environ | {"TEST_DATABASE": database})
+    # Dozens of tests start the product as a program: each would translate every library anew.
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    child = subprocess.Popen(command, cwd=HERE, env=kept | {"TEST_DATABASE": database})
     try:
         code = child.wait()
     except KeyboardInterrupt:

@@ -78,9 +78,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _touches_database(item: pytest.Item) -> bool:
-    return item.get_closest_marker("django_db") is not None or bool(
-        DATABASE_FIXTURES & set(getattr(item, "fixturenames", ()))
-    )
+    """Whether the answer may depend on which database it is."""
+    if item.get_closest_marker("one_database"):
+        return False
+    marked = item.get_closest_marker("django_db") or item.get_closest_marker("every_database")
+    return marked is not None or bool(DATABASE_FIXTURES & set(getattr(item, "fixturenames", ())))
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

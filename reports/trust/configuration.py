@@ -57,7 +57,7 @@ def write(
             "offer": _an_offer(),
             "accelerator": "H100-SXM5",
             "subject": "speed",
-            "exploration": "sensitivity",
+            "exploration": "memory",
             "source": "azure",
             "provider": _a_provider(),
             "schema": "workload",

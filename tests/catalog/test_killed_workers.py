@@ -20,6 +20,8 @@ import pytest
 from tests.catalog.stand_in import PATH, body, many
 from tests.catalog.test_processes import ROOT, manage, own_environment, python, state
 
+pytestmark = pytest.mark.every_database
+
 ROWS = 3_000
 """Enough for a swap in several parts."""
 WAIT_S = 90.0

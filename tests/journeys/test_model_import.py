@@ -16,7 +16,11 @@ from tests.planner.test_model_import import gguf, safetensors
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.one_database(reason="what a browser makes of pages that other tests ask for on both"),
+]
 WEIGHTS_BYTES = 20 * 2**20
 
 

@@ -14,7 +14,11 @@ from catalog.models import Offer
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.one_database(reason="what a browser makes of pages that other tests ask for on both"),
+]
 
 
 @pytest.mark.parametrize("keys", ["Control+k", "Meta+k", "/"])

@@ -16,7 +16,11 @@ from tests.planner.factories import make_offer
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.one_database(reason="what a browser makes of pages that other tests ask for on both"),
+]
 
 
 @pytest.fixture

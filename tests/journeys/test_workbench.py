@@ -15,7 +15,11 @@ from tests.planner.factories import make_offer
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.one_database(reason="what a browser makes of pages that other tests ask for on both"),
+]
 
 
 def test_an_example_of_the_start_page_opens_with_its_candidates(page: Page, catalog: list[Offer]) -> None:

@@ -15,7 +15,11 @@ from planner.asked import asked
 from planner.forms import WorkbenchForm
 from planner.sizing.results import Candidate, MemoryParts
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("mixed_catalog")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("mixed_catalog"),
+    pytest.mark.one_database(reason="sums and words over a market that other tests read on both"),
+]
 
 
 def first(query: str, now: datetime) -> Candidate:

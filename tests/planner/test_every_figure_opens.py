@@ -15,7 +15,11 @@ from planner.forms import WorkbenchForm
 from planner.sizing.results import Candidate
 from tests.planner.printed import unexplained, worked_again
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("mixed_catalog")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("mixed_catalog"),
+    pytest.mark.one_database(reason="sums and words over a market that other tests read on both"),
+]
 SEVENTY = "model=meta-llama/Llama-3.3-70B-Instruct"
 QUESTIONS = (
     "kind=llm_serving",

@@ -19,7 +19,11 @@ from planner.kinds.frame import Kind
 from planner.sizing.quantities import GIB
 from planner.sizing.results import Candidate
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("mixed_catalog")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("mixed_catalog"),
+    pytest.mark.one_database(reason="sums and words over a market that other tests read on both"),
+]
 QUERIES = (
     "kind=lora",
     "kind=qlora&padded=1",

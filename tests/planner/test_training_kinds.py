@@ -21,7 +21,10 @@ from planner.kinds.pretraining import PRETRAINING
 from planner.sizing.training.workload import PretrainingWorkload, TuningWorkload
 from tests.planner.factories import make_offer, make_small_catalog
 
-pytestmark = pytest.mark.django_db
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.one_database(reason="sums and words over a market that other tests read on both"),
+]
 EXAMPLES = [pytest.param(one, id=one.key) for kind in (FINE_TUNING, PRETRAINING) for one in kind.examples]
 NAMES = ("lora", "qlora", "full_finetune", "pretraining")
 

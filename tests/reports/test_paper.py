@@ -27,7 +27,12 @@ from tests.reports.conftest import Crew
 from tests.reports.factories import draft, many_candidates, save_plan, small_comparison
 from tests.sizing.training.test_setting import EIGHT, LLAMA_7B, ONE, SPOT, answer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.one_database(
+        reason="how a paper is set; plans are saved and files handed out on both elsewhere"
+    ),
+]
 
 
 def pages(data: bytes) -> list[str]:

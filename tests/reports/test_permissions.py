@@ -94,6 +94,9 @@ def tries(stage: Stage, row: dict[str, Any]) -> list[str]:
     return named
 
 
+@pytest.mark.one_database(
+    reason="every page is asked for on both by its own tests; who asks is no question of SQL"
+)
 def test_reading_is_for_those_of_the_matrix_alone(stage: Stage) -> None:
     reading = ours(stage, "GET")
     assert len(reading) > 30
