@@ -338,7 +338,7 @@ def _layout(language: str, replicas: int, split: Layout) -> str:
     first = ngettext("%(n)s replica", "%(n)s replicas", replicas) % {"n": f"{replicas:,}"}
     gpus = split.device_count
     second = ngettext("%(n)s GPU", "%(n)s GPUs", gpus) % {"n": f"{gpus:,}"}
-    degrees = [("TP", split.tp), ("DP", split.dp), ("EP", split.ep if split.dp > 1 else 1)]
+    degrees = [("TP", split.tp), ("PP", split.pp), ("DP", split.dp), ("EP", split.ep if split.dp > 1 else 1)]
     named = ", ".join(f"{name} {degree}" for name, degree in degrees if degree > 1)
     return f"{first} × {second}" + (f" ({named})" if named else "")
 

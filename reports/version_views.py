@@ -56,7 +56,7 @@ def _compared(old: PlanVersion, new: PlanVersion) -> dict[str, Any]:
         values = [getattr(version, name) for version in (old, new)]
         if values[0] != values[1]:
             shown = [
-                value.isoformat(timespec="seconds") if name == "priced_at" else value for value in values
+                value.strftime("%Y-%m-%d %H:%M:%S UTC") if name == "priced_at" else value for value in values
             ]
             words.append({"label": label, "before": shown[0], "after": shown[1]})
     compared = diff.compare_workloads(before, after)

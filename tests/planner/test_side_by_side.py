@@ -204,7 +204,7 @@ def test_the_best_of_each_accelerator_is_its_first_in_the_whole_ranking(now: dat
 
 def test_the_table_shows_one_of_each_accelerator_on_request(client: Client) -> None:
     page = client.get("/workbench/?each=1")
-    shown = [each.offer.accelerator for each in page.context["answer"]["comparison"].candidates]
+    shown = [row.it.offer.accelerator for row in page.context["view"].rows]
     assert len(shown) == len(set(shown))
     assert 'name="each" value="1"' in page.content.decode(), "refining keeps it"
 
