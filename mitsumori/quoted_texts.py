@@ -31,6 +31,7 @@ IN_PARTS: dict[str, Fields] = {
     "catalog/seeds/storage.json": ("storage.[].source", "storage.[].observed", "storage.[].note"),
     "catalog/seeds/storage_speeds.json": ("storage_speeds.[].source", "storage_speeds.[].note"),
     "catalog/seeds/managed.json": ("managed.[].source",),
+    "catalog/seeds/managed_services.json": ("facts.[].source", "facts.[].observed"),
     "catalog/seeds/market_days.json": ("market_days.[].source",),
     "catalog/seeds/exchange.json": ("exchange.[].source",),
     "catalog/seeds/offers.csv": ("source", "note", "spec_source", "observed_precision"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from catalog.source_words import said
 from planner import assumption_words, evidence_words, figure_words
 from planner.figures import SMALLEST_GIB, exact, gib, seconds
 from planner.sizing.llm_derivations import TYPICAL
@@ -127,7 +128,7 @@ def _nearby(near: Near) -> NearbyView:
         sentence=evidence_words.nearby(near),
         rows=tuple(
             (
-                f"{row.family} · {row.accelerator} · {evidence_words.engine(row.engine)}",
+                f"{row.family} · {said(row.accelerator)} · {evidence_words.engine(row.engine)}",
                 f"{row.ratio:.2f}",
                 evidence_words.off(row.ratio),
                 row.source,

@@ -10,6 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
+from catalog.source_words import said
 from planner import evidence_words
 from planner.evidence import GROUPS, Errors, Evidence, evidence
 
@@ -89,7 +90,7 @@ def _name(kind: str, name: str) -> str | Promise:
 
 def _line(title: str | Promise, errors: Errors) -> Line:
     return Line(
-        title=str(title),
+        title=said(str(title)),
         count=errors.count,
         median=f"{errors.median * 100:.0f} %",
         p80=f"{errors.p80 * 100:.0f} %",
