@@ -6,9 +6,10 @@ from django.utils.translation import gettext as _
 
 from planner import architectures
 from planner.assumed_field import AssumedField
-from planner.fields import ChoiceField, NumberField, number_text
+from planner.fields import ChoiceField, NumberField
 from planner.forms import WorkbenchForm
 from planner.kinds import by_rate, by_token
+from planner.typed_numbers import number_text
 
 SCHEDULE = ("hours", "days")
 

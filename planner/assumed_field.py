@@ -12,10 +12,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from planner import assumption_words
-from planner.fields import NUMBER, NUMBER_LENGTH_MAXIMUM, SheetField, names_of, plain_digits
+from planner.fields import SheetField, names_of
 from planner.figures import exact
 from planner.sizing.settable import SERVING, Settable
 from planner.sizing.training.settable import TRAINING
+from planner.typed_numbers import NUMBER, NUMBER_LENGTH_MAXIMUM, plain_digits
 
 
 class AssumedField(SheetField):

@@ -19,58 +19,15 @@ from django.forms.boundfield import BoundField
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from planner.typed_numbers import NUMBER, NUMBER_LENGTH_MAXIMUM, number_text
+
 Text = str | Promise
 Path = tuple[str, ...]
 
-NUMBER_LENGTH_MAXIMUM = 40
-LENGTH_READ = 200
-"""Of a number with spaces around it."""
-SPACES = " \t\r\n\u3000\u00a0"
 LIST_COUNT_MAXIMUM = 100
 NEAREST_MAXIMUM = 4
 UNKNOWN_NAME = "unknown_name"
 """Code of the refusal of a name in a list; the others of the list still mean what they mean."""
-NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
-_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]*)?")
-
-
-def plain_digits(text: str) -> str:
-    """Full-width forms and decimal digits of any script as ASCII; superscripts and numerals stay as they are.
-
-    >>> plain_digits("１２．５") == "12.5" and plain_digits("²") == "²"
-    True
-    """
-    characters = []
-    for character in text:
-        if unicodedata.decimal(character, None) is not None:
-            characters.append(str(unicodedata.decimal(character)))
-        elif "\uff01" <= character <= "\uff5e":
-            characters.append(chr(ord(character) - 0xFEE0))
-        else:
-            characters.append(" " if character == "\u3000" else character)
-    return "".join(characters).replace("\u2212", "-")
-
-
-def ungrouped(text: str) -> str:
-    """``12,345`` as ``12345``, as the sheet itself prints it; a comma anywhere else stays and is refused.
-
-    >>> ungrouped("1,000"), ungrouped("12,345.5"), ungrouped("1,5"), ungrouped("0,500")
-    ('1000', '12345.5', '1,5', '0,500')
-    """
-    return text.replace(",", "") if _GROUPED.fullmatch(text) else text
-
-
-def number_text(text: str) -> str:
-    """A number as it is read: plain digits, without groups and without spaces around it.
-
-    Separators of lines are no spaces, and what is longer than any number is left as it is, to be refused.
-
-    >>> number_text(" １,000 "), number_text("\u2028"), len(number_text(" " * 9_000))
-    ('1000', '\u2028', 9000)
-    """
-    if len(text) > LENGTH_READ:
-        return text
-    return ungrouped(plain_digits(text).strip(SPACES))
 
 
 class SheetBoundField(BoundField):

@@ -31,14 +31,23 @@ from planner.fields import (
     SheetField,
     TickField,
     names_of,
-    number_text,
 )
 from planner.form_layout import BoundGroup, bound
 from planner.kinds.frame import Kind
 from planner.models import PastedConfig
 from planner.options import WEIGHTS, Choices, variants
-from planner.sizing.workload import TOKENS_MAXIMUM, CommonWorkload, ModelReference, without_nulls
+from planner.query_text import (
+    LENGTHS,
+    average_below,
+    key_of,
+    longest_above,
+    merge_assumed,
+    method_key,
+    parked,
+)
+from planner.sizing.workload import CommonWorkload, ModelReference, without_nulls
 from planner.stored_format import AS_STORED
+from planner.typed_numbers import number_text
 
 VIEW_FIELDS: dict[str, SheetField] = {
     "sort": HiddenField(max_length=40),
@@ -49,12 +58,6 @@ VIEW_FIELDS: dict[str, SheetField] = {
     "explore": HiddenField(max_length=20, pattern=r"[a-z_]*"),
 }
 """How the table is looked at; no part of the workload."""
-PARKED_LENGTH_MAXIMUM = 200
-
-
-def _key(name: str) -> str:
-    """Name in the query of a field whose Python name ends in an underscore."""
-    return name.rstrip("_")
 
 
 def _chooser() -> KindField:
@@ -86,14 +89,14 @@ class WorkbenchForm(forms.Form):
         name = given.get("kind", "")
         kind = kinds.BY_NAME.get(name, kinds.DEFAULT)
         if name in kinds.BY_NAME and name != kind.key:
-            given.setdefault(_method_key(kind), name)
+            given.setdefault(method_key(kind), name)
         if name in kinds.BY_NAME:
             given["kind"] = kind.key
-        _merge_assumed(given)
+        merge_assumed(given)
         data: MultiValueDict[str, str] = MultiValueDict()
         fields = {"kind": _chooser(), **kind.fields, **VIEW_FIELDS}
         for name, field in fields.items():
-            key = _key(name)
+            key = key_of(name)
             if key in given:
                 values = given.getlist(key)
                 if isinstance(field, NumberField):
@@ -102,11 +105,11 @@ class WorkbenchForm(forms.Form):
             else:
                 data.setlist(key, [field.default] if field.default else [])
         if "users" in fields and "users" not in given and given.get("users_peak", "").strip():
-            data["users"] = _average_below(str(data["users_peak"]), str(data["users"]))
+            data["users"] = average_below(str(data["users_peak"]), str(data["users"]))
         for typical, longest in LENGTHS:
             if longest in fields and longest not in given and given.get(typical, "").strip():
-                data[longest] = _longest_above(str(data[typical]), str(data[longest]))
-        return cls(data, kind=kind, parked=_parked(given, fields), at=at, choices=choices)
+                data[longest] = longest_above(str(data[typical]), str(data[longest]))
+        return cls(data, kind=kind, parked=parked(given, fields), at=at, choices=choices)
 
     def __init__(
         self,
@@ -143,7 +146,7 @@ class WorkbenchForm(forms.Form):
         self.fields["regions"].known = dict(choices.regions)  # type: ignore[attr-defined]
 
     def add_prefix(self, field_name: str) -> str:
-        return _key(super().add_prefix(field_name))
+        return key_of(super().add_prefix(field_name))
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -361,12 +364,12 @@ class WorkbenchForm(forms.Form):
     def state(self) -> list[tuple[str, str, str, str]]:
         """Of each field: name, key, default and canonical text. A page makes dozens of links from it."""
         return [
-            (name, _key(name), str(getattr(field, "default", "")), self._canonical(name, field))
+            (name, key_of(name), str(getattr(field, "default", "")), self._canonical(name, field))
             for name, field in self.fields.items()
         ]
 
     def _canonical(self, name: str, field: forms.Field) -> str:
-        key, default = _key(name), str(getattr(field, "default", ""))
+        key, default = key_of(name), str(getattr(field, "default", ""))
         if isinstance(field, NamesField):
             names = names_of(self._typed(key))
             return ",".join(names) or default
@@ -389,63 +392,9 @@ class WorkbenchForm(forms.Form):
         return any(name in changed or name in self.errors for name in names)
 
 
-ASSUME = "assume"
-LENGTHS = (("in", "in_max"), ("out", "out_max"))
-"""Keys of a typical length and of the longest."""
-
-
-def _merge_assumed(given: QueryDict) -> None:
-    """``assume-NAME=VALUE``, as a single field sends it, into the list of the link; an empty value takes it out.
-
-    ``set=NAME&to=VALUE`` is the same of a list of names.
-    """
-    changed = {key.removeprefix(f"{ASSUME}-"): given[key] for key in given if key.startswith(f"{ASSUME}-")}
-    if given.get("set"):
-        changed[str(given["set"])] = given.get("to", "")
-    if not changed:
-        return
-    told = dict(part.partition(":")[::2] for part in names_of([given.get(ASSUME, "")]))
-    told |= {name: str(value).strip().replace(",", "") for name, value in changed.items()}
-    given[ASSUME] = ",".join(f"{name}:{value}" for name, value in told.items() if value)
-
-
-def _average_below(peak: str, average: str) -> str:
-    """The average where only a peak was given: the usual one, and never more than the peak."""
-    try:
-        return peak if 0 < float(peak) < float(average) else average
-    except ValueError:
-        return average  # Said at the field of the peak.
-
-
-def _longest_above(typical: str, longest: str) -> str:
-    """The longest where only a typical length was given: the usual one, and never less than the typical."""
-    if not (typical.isascii() and typical.isdigit() and len(typical) <= len(str(TOKENS_MAXIMUM))):
-        return longest  # Said at the field of the typical length.
-    return typical if int(longest) < int(typical) <= TOKENS_MAXIMUM else longest
-
-
 def _kept(digest: str) -> dict[str, Any] | None:
     kept = PastedConfig.objects.filter(digest=digest).first()
     return json.loads(kept.text) if kept else None
-
-
-def _method_key(kind: Kind) -> str:
-    """The key of the field that tells apart the names on the wire of one kind."""
-    return next((_key(name) for name, field in kind.fields.items() if field.path == ("kind",)), "kind")
-
-
-def _parked(given: QueryDict, fields: Mapping[str, SheetField]) -> dict[str, str]:
-    own = {_key(name) for name in fields}
-    found: dict[str, str] = {}
-    for kind in kinds.KINDS:
-        for name, field in kind.fields.items():
-            key = _key(name)
-            if key in own or key in found or key not in given:
-                continue
-            text = ",".join(str(value) for value in given.getlist(key)).strip()
-            if text != field.default and len(text) <= PARKED_LENGTH_MAXIMUM:
-                found[key] = text
-    return found
 
 
 AT_LEAST_ONE = _("%(value)s is too small: at least 1 is accepted.")

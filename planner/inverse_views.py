@@ -16,11 +16,12 @@ from django.views.decorators.http import require_safe
 
 from catalog.facts import accelerators
 from planner import figures, kinds, memory_bar, reach, reach_words, refusals, wording
-from planner.fields import NumberField, WordField, number_text
+from planner.fields import NumberField, WordField
 from planner.forms import WorkbenchForm
 from planner.sizing.architecture import ModelError
 from planner.sizing.inverse import Reach
 from planner.sizing.runtime import UnknownRuntime
+from planner.typed_numbers import number_text
 
 UNPROCESSABLE = 422
 OWN = ("accelerator", "count", "at_once", "context")
