@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
+from functools import cached_property
 from typing import Any, ClassVar
 
 from planner.sizing import (
@@ -77,6 +78,11 @@ class LlmSetting(Setting[Placement]):
 
     descending: ClassVar[frozenset[str]] = frozenset({"throughput"})
 
+    @cached_property
+    def weights_bytes(self) -> int:
+        """The whole model as it is kept on disk and in a host's memory."""
+        return footprint(self.arch, self.workload.weights_format, Layout()).total_bytes
+
     def place(self) -> list[Placement | Refusal]:
         return place(self.workload, self.arch, self.runtime, self.market.machines, self.constants)
 
@@ -120,10 +126,10 @@ class LlmSetting(Setting[Placement]):
     def needs(self) -> Needs:
         """What is asked to be kept, or all kept versions of the weights where that is more."""
         workload = self.workload
-        weights = footprint(self.arch, workload.weights_format, Layout()).total_bytes
         versions = host.WEIGHTS_KEPT.given(workload.assumed)
         return Needs(
-            kept_data.served_gb(workload.storage_gb, weights, versions), workload.egress_gb_per_month
+            kept_data.served_gb(workload.storage_gb, self.weights_bytes, versions),
+            workload.egress_gb_per_month,
         )
 
     def readings(self, placed: Placement) -> tuple[Reading, ...]:
@@ -131,8 +137,7 @@ class LlmSetting(Setting[Placement]):
         minutes = self.workload.load_minutes_maximum
         if minutes is None:
             return ()
-        weights = footprint(self.arch, self.workload.weights_format, Layout()).total_bytes
-        return (Reading("load_minutes_maximum", minutes, weights),)
+        return (Reading("load_minutes_maximum", minutes, self.weights_bytes),)
 
     @property
     def orders(self) -> Mapping[str, Callable[[Placement], float | None]]:
@@ -305,13 +310,12 @@ def host_load(setting: LlmSetting, placed: Placement) -> host.ServingLoad:
     machines = max(1, placed.machines)
     point = placed.full if isinstance(workload, BatchWorkload) else placed.peak
     requests = (point.request_rate_per_s or 0.0) * placed.replicas / machines
-    weights_bytes = footprint(setting.arch, workload.weights_format, Layout()).total_bytes
     replicas = max(1, placed.replicas // machines)
     return host.ServingLoad(
         gpus=placed.layout.device_count * replicas, replicas=replicas, requests_per_s=requests,
         input_tokens=workload.input_tokens.typical,
         output_tokens_per_s=point.output_tokens_per_s.value * placed.replicas / machines,
-        weights_bytes=weights_bytes,
+        weights_bytes=setting.weights_bytes,
         offloaded_bytes=getattr(placed.planned, "host_bytes", 0) * replicas + workload.kv_offload_gib * GIB,
     )  # fmt: skip
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from planner.sizing import inverse
 from planner.sizing.memory import Need
-from planner.sizing.placing import LATENCY_TARGETS, Loads, Placement, place
+from planner.sizing.options import Desk
+from planner.sizing.placing import LATENCY_TARGETS, Loads, Placement, settle, targets_of
 from planner.sizing.results import FitTarget, LongestContext
 from planner.sizing.setting import Refusal, Spared
 from planner.sizing.workload import BatchWorkload
@@ -55,9 +56,15 @@ def relieved(setting: LlmSetting, placed: Placement) -> Iterator[Spared[Placemen
     """The machine placed again without the headroom, and without each target, where that needs fewer machines."""
     if placed.machines == 1:
         return
-    for target, asked, update in _conditions(setting):
-        other = setting.changed(update).workload
-        (found,) = place(other, setting.arch, setting.runtime, [placed.machine], setting.constants)
+    conditions = list(_conditions(setting))
+    others = [setting.changed(update).workload for _target, _asked, update in conditions]
+    # All in one pass: the search for a load costs the same for one machine as for several.
+    tried = [
+        (placed.machine, Desk(other, setting.arch, setting.runtime).options(placed.machine))
+        for other in others
+    ]
+    settled = settle(setting.workload, tried, setting.constants, [targets_of(other) for other in others])
+    for (target, asked, _update), found in zip(conditions, settled, strict=True):
         if isinstance(found, Refusal) or found.machines >= placed.machines:
             continue
         got = None if target == "headroom_fraction" else getattr(found.peak, target)

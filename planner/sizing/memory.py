@@ -295,9 +295,6 @@ def _offloads(
             moved = replace(need, offload=asked(count))
             return verdict(split(arch, moved, runtime, device, layout, fraction)) != "does_not_fit"
 
-        if most < 1 or not fits(most):
-            continue
-        low, high = 0, most
         # Most often the weights alone are too much: what must leave is known, and one try beside it confirms.
         short = now.needed_bytes - now.usable_bytes
         lacking, guess = 0, most
@@ -305,10 +302,14 @@ def _offloads(
             middle = (lacking + guess) // 2
             gone = offload.of(arch, need.weights_format, layout, runtime, asked(middle)).device_bytes - kept
             lacking, guess = (lacking, middle) if gone >= short else (middle, guess)
+        if guess < 1:
+            continue
         if fits(guess):
             low, high = (guess - 1, guess) if guess > 1 and not fits(guess - 1) else (0, guess)
+        elif guess < most and fits(most):
+            low, high = guess, most
         else:
-            low = guess
+            continue
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if fits(middle) else (middle, high)

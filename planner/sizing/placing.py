@@ -32,6 +32,8 @@ CONTEXT_MEASURED_TOKENS = 34_832
 JUST_FITS_FRACTION = 0.1
 """Less KV room than this share of the usable memory is worth a word."""
 LATENCY_TARGETS: tuple[LatencyTarget, LatencyTarget] = ("ttft_s", "tpot_s")
+Targets = tuple[float | None, float | None]
+"""Seconds of TTFT and TPOT; None where none is asked for."""
 LIGHT_RATE_PER_S = 1e-6
 ONE_IN_A_THOUSAND = 1e-3
 """Bisection ends this near to a target; that is not a miss."""
@@ -137,6 +139,7 @@ class _Trial:
     number: int
     machine: Machine
     options: list[Option]
+    targets: Targets = (None, None)
     chosen: int = 0
     replicas: int | None = None
     least_misses: bool = False
@@ -185,13 +188,18 @@ def settle(
     workload: ServingWorkload | BatchWorkload,
     tried: Sequence[tuple[Machine, list[Option] | Refusal]],
     constants: Constants,
+    targets: Sequence[Targets] | None = None,
 ) -> list[Placement | Refusal]:
-    """Each machine with one of its options, the replicas it needs and their speed; refusals stay what they are."""
+    """Each machine with one of its options, the replicas it needs and their speed; refusals stay what they are.
+
+    ``targets`` are those of each machine, where they are not the workload's.
+    """
+    asked = targets or [targets_of(workload)] * len(tried)
     found: list[Placement | Refusal | None] = [
         outcome if isinstance(outcome, Refusal) else None for _machine, outcome in tried
     ]
     trials = [
-        _Trial(number, machine, outcome)
+        _Trial(number, machine, outcome, asked[number])
         for number, (machine, outcome) in enumerate(tried)
         if not isinstance(outcome, Refusal)
     ]
@@ -220,14 +228,15 @@ def _count_replicas(
     workload: ServingWorkload,
     options: Sequence[Option],
     loads: Loads,
-    targets: Sequence[tuple[float | None, float | None]],
+    targets: Sequence[Targets],
     constants: Constants,
 ) -> list[int | None]:
     """Replicas for the peak within each option's targets; equal options are worked out once."""
-    numbers: dict[int, int] = {}
+    asked = [(id(option), *own) for option, own in zip(options, targets, strict=True)]
+    numbers: dict[tuple[int, float | None, float | None], int] = {}
     distinct: list[int] = []
-    for position, option in enumerate(options):
-        if numbers.setdefault(id(option), len(distinct)) == len(distinct):
+    for position, question in enumerate(asked):
+        if numbers.setdefault(question, len(distinct)) == len(distinct):
             distinct.append(position)
     counts = replicas_for(
         [altered(options[position].point, load=loads.kind, load_value=loads.peak) for position in distinct],
@@ -237,7 +246,7 @@ def _count_replicas(
         constants,
         minimum=workload.replicas_minimum,
     )
-    return [counts[numbers[id(option)]] for option in options]
+    return [counts[numbers[question]] for question in asked]
 
 
 def _settle_serving(
@@ -245,13 +254,13 @@ def _settle_serving(
 ) -> Iterator[tuple[int, Placement | Refusal]]:
     """Layout and replicas for the peak load within the targets; speed at typical, at peak and at full use."""
     loads = Loads.of(workload)
-    ttft, tpot = _target(workload.targets.ttft_s), _target(workload.targets.tpot_s)
-    tried = [option for trial in trials for option in trial.options]
-    counts = iter(_count_replicas(workload, tried, loads, [(ttft, tpot)] * len(tried), constants))
+    tried = [(option, trial.targets) for trial in trials for option in trial.options]
+    options, targets = [option for option, _own in tried], [own for _option, own in tried]
+    counts = iter(_count_replicas(workload, options, loads, targets, constants))
     for trial in trials:
         own = [next(counts) for _option in trial.options]
         trial.choose(own, fewest_machines=workload.objective not in SWIFT)
-    _relax(workload, [trial for trial in trials if trial.replicas is None], loads, (ttft, tpot), constants)
+    _relax(workload, [trial for trial in trials if trial.replicas is None], loads, constants)
     settled = [(trial, trial.replicas) for trial in trials if trial.replicas is not None]
     beyond = [trial for trial in trials if trial.replicas is None]
     share = loads.peak / REPLICAS_MAXIMUM
@@ -277,19 +286,16 @@ def _settle_serving(
             typical=at_typical,
             peak=at_peak,
             full=at_full,
-            misses=_misses(ttft, tpot, at_peak, trial.unreachable),
+            misses=_misses(trial.targets, at_peak, trial.unreachable),
             warnings=_warnings(workload, trial),
         )
         yield trial.number, placement
 
 
 def _misses(
-    ttft: float | None, tpot: float | None, peak: OperatingPoint, unreachable: Mapping[LatencyTarget, float]
+    targets: Targets, peak: OperatingPoint, unreachable: Mapping[LatencyTarget, float]
 ) -> tuple[Miss, ...]:
-    asked_and_got: tuple[tuple[LatencyTarget, float | None, Estimate | None], ...] = (
-        ("ttft_s", ttft, peak.ttft_s),
-        ("tpot_s", tpot, peak.tpot_s),
-    )
+    asked_and_got = zip(LATENCY_TARGETS, targets, (peak.ttft_s, peak.tpot_s), strict=True)
     return tuple(
         Miss(target=target, asked=asked, got=got.value if got else None, best=unreachable.get(target))
         for target, asked, got in asked_and_got
@@ -307,7 +313,6 @@ def _relax(
     workload: ServingWorkload,
     trials: list[_Trial],
     loads: Loads,
-    targets: tuple[float | None, float | None],
     constants: Constants,
 ) -> None:
     """Replicas where no number of them meets every target: as many as hold the load within those that can be met.
@@ -326,17 +331,18 @@ def _relax(
     options = [trial.options[number] for trial, number in tried]
     light = _operate([(option, loads.kind, lightest) for option in options], constants)
     lost: list[dict[LatencyTarget, float]] = []
-    for point in light:
+    for (trial, _number), point in zip(tried, light, strict=True):
         best = (point.ttft_s, point.tpot_s)
         lost.append(
             {
                 target: got.value
-                for target, asked, got in zip(LATENCY_TARGETS, targets, best, strict=True)
+                for target, asked, got in zip(LATENCY_TARGETS, trial.targets, best, strict=True)
                 if asked is not None and got is not None and got.value > asked
             }
         )
     kept = [
-        (None if "ttft_s" in gone else targets[0], None if "tpot_s" in gone else targets[1]) for gone in lost
+        (None if "ttft_s" in gone else trial.targets[0], None if "tpot_s" in gone else trial.targets[1])
+        for (trial, _number), gone in zip(tried, lost, strict=True)
     ]
     counts = _count_replicas(workload, options, loads, kept, constants)
     taken: dict[int, tuple[int, float, int]] = {}
@@ -348,8 +354,12 @@ def _relax(
             trial.chosen, trial.replicas, trial.unreachable = number, count, gone
 
 
-def _target(value: float | str) -> float | None:
-    return None if isinstance(value, str) else value
+def targets_of(workload: ServingWorkload | BatchWorkload) -> Targets:
+    """TTFT and TPOT that were asked for; jobs ask for neither."""
+    if isinstance(workload, BatchWorkload):
+        return None, None
+    ttft, tpot = workload.targets.ttft_s, workload.targets.tpot_s
+    return None if isinstance(ttft, str) else ttft, None if isinstance(tpot, str) else tpot
 
 
 def _settle_batch(
