@@ -142,6 +142,7 @@ LAYOUT: tuple[Column, ...] = (
     Column("replicas", _("Replicas"), "number", lambda c: c.replicas, decimals=0, shown=True),
     Column("gpus_per_replica", _("GPUs per replica"), "number", lambda c: c.gpus_per_replica, decimals=0, shown=True),
     Column("tp", _("Tensor parallel"), "number", lambda c: c.layout.tp, decimals=0),
+    Column("pp", _("Pipeline parallel"), "number", lambda c: c.layout.pp, decimals=0),
     Column("dp", _("Groups with attention by requests"), "number", lambda c: c.layout.dp, decimals=0),
     Column("ep", _("Expert parallel"), "number", lambda c: c.layout.ep, decimals=0),
     Column("machines", _("Machines"), "number", lambda c: c.machines, decimals=0, shown=True),

@@ -92,6 +92,7 @@ def other_layout(candidate: Candidate) -> str:
         return ""
     words = {
         "split": split(found.layout, found.attention_dp),
+        "gpus": found.layout.device_count,
         "n": found.machines,
         "now": candidate.machines,
         "month": f"{'' if found.complete else '≥ '}{money(found.total, found.currency)}",
@@ -108,10 +109,10 @@ def other_layout(candidate: Candidate) -> str:
         )
     else:
         said = ngettext(
-            "Split without attention by requests (%(split)s), it would take %(n)d of these machines: %(month)s a "
-            "month, TTFT %(ttft)s, TPOT %(tpot)s.",
-            "Split without attention by requests (%(split)s), it would take %(n)d of these machines: %(month)s a "
-            "month, TTFT %(ttft)s, TPOT %(tpot)s.",
+            "Split by tensors alone over %(gpus)d GPUs, it would take %(n)d of these machines: %(month)s a month, TTFT "
+            "%(ttft)s, TPOT %(tpot)s.",
+            "Split by tensors alone over %(gpus)d GPUs, it would take %(n)d of these machines: %(month)s a month, TTFT "
+            "%(ttft)s, TPOT %(tpot)s.",
             found.machines,
         )
     return said % words

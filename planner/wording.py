@@ -169,6 +169,9 @@ WARNINGS: dict[str, Text] = {
         "that can (see “Effective batch”)."
     ),
     "more_devices_for_load": _("Fewer GPUs would fit; with more in a replica the load takes fewer machines."),
+    "layers_beside_tensors": _(
+        "Layers are spread over GPUs too: split by tensors alone, GPUs would hold the same cache several times."
+    ),
     "attention_by_requests": _(
         "Each group of GPUs keeps the attention of its own requests and the experts are spread over all (data-parallel "
         "attention with expert parallelism): more requests fit, each is slower. Latency of such splits is held against "

@@ -75,7 +75,7 @@ class Question:
     def layouts(self) -> Iterator[tuple[Layout, int]]:
         """Splits that divide, with the replicas that fill the machine; fewest devices first.
 
-        By layers or by tensors, as the runtime does; and with attention by requests where that can win.
+        By layers or by tensors, as the runtime does; and otherwise where that can win.
         """
         count, ranks = self.machine.device_count, self.need.context_parallel
         for devices in (n for n in range(1, count + 1) if count % n == 0):
@@ -85,9 +85,8 @@ class Question:
             if divides and split_support.refusal(self.runtime, layout, context_parallel=ranks) is None:
                 yield layout, count // devices
             form = self.need.weights_format
-            apart = tried_layouts.by_requests(self.arch, form, self.runtime, devices, ranks)
-            if apart is not None:
-                yield apart, count // devices
+            for other in tried_layouts.beside_plain(self.arch, form, self.runtime, devices, ranks):
+                yield other, count // devices
 
     def split(self, layout: Layout, tokens: int, users: int) -> MemorySplit:
         """Memory with this many users at once, every one at this context."""

@@ -56,7 +56,8 @@ def alternatives(
     setting: LlmSetting, placements: list[Placement | Refusal], row: int, *, fabric: str = ""
 ) -> tuple[LayoutChoice, ...]:
     """Every split of the offer's machine that holds the workload: those that meet its targets first, then by the
-    objective, fewer GPUs first. Empty where the offer is refused for another reason than its memory or division.
+    objective, of equal ones the faster first. Empty where the offer is refused for another reason than its memory or
+    division.
 
     ``fabric`` is what the offer says of the network between its machines; where it says something, a replica is also
     laid over several, layers from machine to machine. What they then send (hidden states, under 1 % of a step at the
@@ -80,11 +81,12 @@ def alternatives(
     found = [placed for placed in settled if isinstance(placed, Placement)]
     order = ORDERS.get(setting.workload.objective)
 
-    def key(placed: Placement) -> tuple[bool, bool, float, int]:
+    def key(placed: Placement) -> tuple[bool, bool, float, float, int]:
         value = order(placed) if order is not None else placed.machines
+        tpot = placed.peak.tpot_s
         return (
             bool(placed.misses), placed.verdict != "fits", float("inf") if value is None else value,
-            placed.layout.device_count,
+            tpot.value if tpot else float("inf"), placed.layout.device_count,
         )  # fmt: skip
 
     weighed = weigh(setting, placements)
@@ -98,14 +100,14 @@ def alternatives(
 def by_tensors(
     setting: LlmSetting, placements: list[Placement | Refusal], row: int, candidate: Candidate
 ) -> OtherLayout | None:
-    """What the candidate's machine would need with all ranks sharing every request, where it keeps attention by
-    requests; None where it does not, or nothing else fits."""
-    if candidate.layout.dp == 1:
+    """What the candidate's machine would need split by tensors alone, where it is split otherwise; None where it is
+    not, or nothing else fits."""
+    if candidate.layout == tried_layouts.plain(setting.runtime, candidate.layout.device_count):
         return None
     market = setting.market
     machine = market.machines[market.machine_index[row]]
     options = Desk(setting.workload, setting.arch, setting.runtime).options(machine)
-    plain = [] if isinstance(options, Refusal) else [option for option in options if option.layout.dp == 1]
+    plain = [] if isinstance(options, Refusal) else [option for option in options if option.is_plain]
     if not plain:
         return None
     (placed,) = placing.settle(setting.workload, [(machine, plain)], setting.constants)
@@ -145,9 +147,8 @@ def splits(desk: Desk, machine: Machine, nodes: tuple[int, ...] = ()) -> list[La
                 found.append(Layout(tp=ranks, pp=stages, ep=ranks))
                 found.append(Layout(dp=ranks, pp=stages, ep=ranks))
         form, shared = desk.workload.weights_format, desk.need.context_parallel
-        apart = tried_layouts.by_requests(desk.arch, form, desk.runtime, count, shared)
-        if apart is not None and apart.tp > 1:
-            found.append(apart)
+        others = tried_layouts.beside_plain(desk.arch, form, desk.runtime, count, shared)
+        found += [other for other in others if other not in found]
     if desk.runtime.name in OVER_MACHINES:
         found += [Layout(tp=machine.device_count, pp=count) for count in nodes]
     return [

@@ -37,6 +37,8 @@ class Option:
     point: ServingPoint
     sequences: float
     """The engine's own cap on sequences that run together."""
+    is_plain: bool
+    """By tensors or by layers alone, as the engine does unasked."""
 
 
 @dataclass(eq=False)
@@ -62,7 +64,7 @@ class Desk:
     def layouts(self, machine: Machine) -> list[tuple[Layout, dict[str, Any] | None]]:
         """Splits within one machine, fewest devices first, each with the rule it breaks.
 
-        By layers or by tensors, as the runtime does; and with attention by requests where that can win.
+        By layers or by tensors, as the runtime does; and otherwise where that can win.
         """
         counts = [n for n in range(1, machine.device_count + 1) if machine.device_count % n == 0]
         return [split for n in (counts if machine.fraction == 1 else [1]) for split in self._layouts(n)]
@@ -77,9 +79,8 @@ class Desk:
                 or divisibility.context_violation(self.arch, layout, ranks)
             )
             found: tuple[tuple[Layout, dict[str, Any] | None], ...] = ((layout, broken),)
-            apart = tried_layouts.by_requests(self.arch, form, self.runtime, devices, ranks)
-            if apart is not None and not self.offloads:
-                found += ((apart, None),)
+            others = tried_layouts.beside_plain(self.arch, form, self.runtime, devices, ranks)
+            found += tuple((other, None) for other in others if not self.offloads)
             self._split_as[devices] = found
         return self._split_as[devices]
 
@@ -118,7 +119,7 @@ class Desk:
                 return Refusal("support", {"rule": unknown.code} | unknown.params)
             if isinstance(outcome, Option):
                 found.append(outcome)
-            elif layout.dp == 1:
+            elif layout == tried_layouts.plain(self.runtime, layout.device_count):
                 worst = (layout, outcome)
         if found:
             fits = [option for option in found if option.verdict == "fits"]
@@ -185,7 +186,8 @@ class Desk:
         planned = altered(
             point, batch_cap=float(max(1, most)), kv_prompt_bytes=per_request, kv_full_bytes=per_request
         )
-        return Option(layout, split, verdict, planned, point.batch_cap)
+        is_plain = layout == tried_layouts.plain(self.runtime, layout.device_count)
+        return Option(layout, split, verdict, planned, point.batch_cap, is_plain)
 
     def _slowed(self, point: ServingPoint, machine: Machine, layout: Layout) -> ServingPoint:
         """The point with weights that lie in host memory counted as the bytes of the device's own memory that are

@@ -142,6 +142,9 @@ class _Trial:
     targets: Targets = (None, None)
     chosen: int = 0
     replicas: int | None = None
+    tied: list[int] = field(default_factory=list)
+    """Other splits than the plain ones that need equally few machines, of which the fastest is to be found."""
+    counts: Sequence[int | None] = ()
     least_misses: bool = False
     """Whether the option with the least devices misses a latency target that the chosen one meets."""
     unreachable: dict[LatencyTarget, float] = field(default_factory=dict)
@@ -156,15 +159,19 @@ class _Trial:
         return ceil(replicas * self.options[number].layout.device_count / self.machine.device_count)
 
     def choose(self, counts: Sequence[int | None], *, fewest_machines: bool) -> None:
-        """Of the options that meet the targets the first, or the one with the fewest machines."""
+        """Of the options that meet the targets the first, or the one with the fewest machines: a plain one if any."""
         met = [
-            (self.machines(number, n) if fewest_machines else 0, number)
+            (self.machines(number, n) if fewest_machines else 0, not self.options[number].is_plain, number)
             for number, n in enumerate(counts)
             if n is not None
         ]
-        self.chosen = min(met)[1] if met else 0
-        self.replicas = counts[self.chosen]
+        least = min(met, default=(0, False, 0))
+        self.take(least[2], counts)
+        self.tied = [number for machines, _other, number in met if least[1] and machines == least[0]]
         self.least_misses = bool(met) and counts[0] is None
+
+    def take(self, number: int, counts: Sequence[int | None]) -> None:
+        self.chosen, self.replicas, self.counts = number, counts[number], counts
 
 
 def place(
@@ -176,7 +183,7 @@ def place(
 ) -> list[Placement | Refusal]:
     """Every machine's placement, or why there is none, in the order of ``machines``.
 
-    A replica takes the least number of devices that fits and divides; more of them, or attention by requests, only
+    A replica takes the least number of devices that fits and divides; more of them, or another split, only
     where that meets a latency target which the least does not, or needs fewer machines. Who wants the lowest latency
     gets the latter only for the former: what saves machines is slower.
     """
@@ -260,6 +267,7 @@ def _settle_serving(
     for trial in trials:
         own = [next(counts) for _option in trial.options]
         trial.choose(own, fewest_machines=workload.objective not in SWIFT)
+    _take_fastest([trial for trial in trials if len(trial.tied) > 1], loads, constants)
     _relax(workload, [trial for trial in trials if trial.replicas is None], loads, constants)
     settled = [(trial, trial.replicas) for trial in trials if trial.replicas is not None]
     beyond = [trial for trial in trials if trial.replicas is None]
@@ -292,6 +300,20 @@ def _settle_serving(
         yield trial.number, placement
 
 
+def _take_fastest(trials: Sequence[_Trial], loads: Loads, constants: Constants) -> None:
+    """Of equally few machines split otherwise than plainly, the split with the shortest time per token."""
+    tried = [(trial, number) for trial in trials for number in trial.tied]
+    speeds = _operate(
+        [(trial.options[n], loads.kind, loads.peak / (trial.counts[n] or 1)) for trial, n in tried], constants
+    )
+    best: dict[int, float] = {}
+    for (trial, number), speed in zip(tried, speeds, strict=True):
+        tpot = speed.tpot_s.value if speed.tpot_s else inf
+        if tpot < best.get(trial.number, inf):
+            best[trial.number] = tpot
+            trial.take(number, trial.counts)
+
+
 def _misses(
     targets: Targets, peak: OperatingPoint, unreachable: Mapping[LatencyTarget, float]
 ) -> tuple[Miss, ...]:
@@ -318,15 +340,15 @@ def _relax(
     """Replicas where no number of them meets every target: as many as hold the load within those that can be met.
 
     A target that the machine's lightest load misses sells no replicas: more of them would not bring it nearer than
-    that load does. Of the least devices and attention by requests, what misses fewest targets is taken, then what
-    needs the fewest machines.
+    that load does. Of the least devices and of splits that are not plain, what misses fewest targets is taken, then
+    what needs the fewest machines.
     """
     lightest = LIGHT_RATE_PER_S if loads.kind == "rate" else 1.0
     tried = [
         (trial, number)
         for trial in trials
         for number, option in enumerate(trial.options)
-        if number == 0 or option.layout.dp > 1
+        if number == 0 or not option.is_plain
     ]
     options = [trial.options[number] for trial, number in tried]
     light = _operate([(option, loads.kind, lightest) for option in options], constants)
@@ -374,7 +396,7 @@ def _settle_batch(
         (trial, number)
         for trial in trials
         for number, option in enumerate(trial.options)
-        if number == 0 or option.layout.dp > 1 or trial.options[0].point.batch_cap < FEW_AT_ONCE
+        if number == 0 or not option.is_plain or trial.options[0].point.batch_cap < FEW_AT_ONCE
     ]
     speeds = _operate([(trial.options[number], "saturated", 0.0) for trial, number in tried], constants)
     full: dict[int, OperatingPoint] = {}
@@ -442,6 +464,7 @@ def _warnings(workload: ServingWorkload | BatchWorkload, trial: _Trial) -> tuple
         "more_devices_for_speed": more and trial.least_misses,
         "more_devices_for_load": more and not trial.least_misses,
         "attention_by_requests": option.layout.dp > 1,
+        "layers_beside_tensors": option.layout.pp > 1 and not option.is_plain,
         "engine_total_assumed": machine.device.engine_total_assumed,
         "fraction": machine.fraction < 1,
         "link_unknown": option.layout.ranks > 1 and machine.link == "unknown",

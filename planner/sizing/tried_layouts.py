@@ -1,4 +1,4 @@
-"""The splits of n devices that searches try: the plain one, and attention by requests where that one copies cache."""
+"""The splits of n devices that searches try: the plain one, and others where that one copies the cache."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ arguments: the dp size should be equal to the tp size; TensorRT-LLM: attention_d
 WHOLE_ON_EACH_RANK = (Latent, Compressed)
 """Attention whose cache all heads share: tensor parallelism keeps it whole on every rank."""
 
+STAGES_MAXIMUM = 4
+"""More stages are measured as slower than predicted (8: by a fifth to a half)."""
+
 
 def plain(runtime: Runtime, devices: int) -> Layout:
     """By layers or by tensors, as the engine does."""
@@ -24,23 +27,23 @@ def plain(runtime: Runtime, devices: int) -> Layout:
 
 
 @lru_cache(maxsize=1024)
-def by_requests(
+def beside_plain(
     arch: Architecture, weights_format: str, runtime: Runtime, devices: int, context_parallel: int = 1
-) -> Layout | None:
-    """Attention by requests with the experts spread over all devices; None where it cannot win, divide or run.
+) -> tuple[Layout, ...]:
+    """Other splits of a mixture that can win: those that copy less of its cache than tensor parallelism over all.
 
-    It wins where tensor parallelism would keep the same cache on several ranks: a latent cache whole on each, KV heads
-    as often as there are more ranks than heads. Groups are as large as they can be without copies.
+    Attention by requests with the experts spread over all devices, in groups as large as they can be without copies;
+    tensors over some and layers over the others, up to ``STAGES_MAXIMUM`` stages. Only such as divide and the engine
+    has.
     """
     if devices == 1 or context_parallel > 1 or runtime.splits_layers or not arch.has_experts:
-        return None
-    tp = undivided(arch, devices)
-    if tp > 1 and runtime.name not in GROUPS_OF_RANKS:
-        tp = 1
-    layout = Layout(tp=tp, dp=devices // tp, ep=devices)
-    if layout.dp == 1 or copies(arch, devices) == 1 or refusal(arch, weights_format, runtime, layout):
-        return None
-    return layout
+        return ()
+    if copies(arch, devices) == 1:
+        return ()
+    tp = undivided(arch, devices) if runtime.name in GROUPS_OF_RANKS else 1
+    stages = (n for n in range(2, min(devices, STAGES_MAXIMUM) + 1) if devices % n == 0)
+    found = (Layout(tp=tp, dp=devices // tp, ep=devices), *(Layout(tp=devices // n, pp=n) for n in stages))
+    return tuple(layout for layout in found if not refusal(arch, weights_format, runtime, layout))
 
 
 def refusal(

@@ -13,6 +13,7 @@ from django.test import Client
 from planner import reach_words, services
 from planner.candidate_views import candidate_view
 from planner.forms import WorkbenchForm
+from planner.sizing.devices import Layout
 from planner.sizing.results import Candidate, OtherLayout
 from planner.sizing.workload import CommonWorkload
 from tests.factories import AT
@@ -24,6 +25,11 @@ R1 = (
     "model=deepseek-ai/DeepSeek-R1&weights=fp8&in=100600&in_max=100600&out=400&out_max=400&users=10&users_peak=10"
     "&ttft=&tpot=&include=H200-SXM"
 )
+MANY = (
+    "model=deepseek-ai/DeepSeek-R1&weights=fp8&in=500&in_max=500&out=2000&out_max=2000&users=400&users_peak=400"
+    "&ttft=&tpot=&include=H200-SXM"
+)
+"""Many long answers: a cache that fills the memory. ``R1`` asks for few long contexts instead."""
 JOB = "kind=llm_batch&model=deepseek-ai/DeepSeek-R1&weights=fp8&in=2000&out=500&requests=100000&include=H200-SXM"
 
 
@@ -48,22 +54,26 @@ def first_of(query: str) -> Candidate:
     return found
 
 
-def test_the_ranking_takes_the_split_and_tells_what_tensors_alone_would_take() -> None:
-    first = first_of(R1)
-    assert (first.layout.tp, first.layout.dp, first.layout.ep, first.machines) == (1, 8, 8, 1)
+@pytest.mark.parametrize(("query", "layout"), [(MANY, Layout(dp=8, ep=8)), (R1, Layout(tp=2, pp=4))])
+def test_the_ranking_takes_the_split_and_tells_what_tensors_alone_would_take(
+    query: str, layout: Layout
+) -> None:
+    first = first_of(query)
+    assert (first.layout, first.machines) == (layout, 1)
     other = first.other_layout
     assert other is not None
-    assert (other.layout.tp, other.machines) == (8, 3)
+    assert (other.layout, other.machines) == (Layout(tp=8), 3)
     assert other.total > first.monthly.total
-    assert first.longest_context is not None
-    assert first.longest_context.tokens >= 101_000, "the inverse question says that one machine holds it"
-    assert first.longest_context.is_own_layout
-    (shown,) = [
-        choice
-        for choice in services.other_layouts(asked(R1), at=AT, offer_id=first.offer.offer_id)
-        if choice.is_shown
-    ]
+    listed = services.other_layouts(asked(query), at=AT, offer_id=first.offer.offer_id)
+    (shown,) = [choice for choice in listed if choice.is_shown]
     assert (shown.layout, shown.machines, shown.total) == (first.layout, 1, first.monthly.total)
+    assert {choice.layout for choice in listed} >= {Layout(tp=8), Layout(dp=8, ep=8), Layout(tp=2, pp=4)}
+
+
+def test_the_inverse_question_knows_that_one_machine_holds_it() -> None:
+    found = first_of(R1).longest_context
+    assert found is not None
+    assert found.tokens >= 101_000
 
 
 def test_nothing_is_said_where_all_ranks_share_every_request() -> None:
@@ -73,10 +83,10 @@ def test_nothing_is_said_where_all_ranks_share_every_request() -> None:
     assert reach_words.other_layout(short) == ""
 
 
-@pytest.mark.parametrize("query", [R1, f"{R1}&objective=throughput", JOB])
+@pytest.mark.parametrize("query", [MANY, f"{MANY}&objective=throughput", R1, JOB])
 def test_every_figure_of_it_opens_and_works_out(client: Client, query: str) -> None:
     found = first_of(query)
-    assert found.layout.dp == 8
+    assert found.layout.tp < 8
     with time_machine.travel(AT, tick=False):
         page = client.get(f"/workbench/candidate/{found.offer.offer_id}/?{query}").content.decode()
     assert unexplained(page) == []
@@ -86,17 +96,18 @@ def test_every_figure_of_it_opens_and_works_out(client: Client, query: str) -> N
         assert abs(again - figure) <= allowed, (item.key, item.formula, again, item.result)
 
 
-def test_the_page_says_the_split_and_the_month_without_it(client: Client) -> None:
+@pytest.mark.parametrize(("query", "split"), [(MANY, "DP 8, EP 8"), (R1, "TP 2, PP 4")])
+def test_the_page_says_the_split_and_the_month_without_it(client: Client, query: str, split: str) -> None:
     with time_machine.travel(AT, tick=False):
-        page = html.unescape(client.get(f"/workbench/?{R1}").content.decode())
-    assert "1 replica × 8 GPUs (DP 8, EP 8)" in page
-    assert "Split without attention by requests (tensors over 8), it would take 3 of these machines" in page
-    assert "/layouts/" in page.partition("Split without attention by requests")[2][:600]
-    assert "That is another split than this answer's" not in page
+        page = html.unescape(client.get(f"/workbench/?{query}").content.decode())
+    assert f"1 replica × 8 GPUs ({split})" in page
+    said = page.partition("Split by tensors alone over 8 GPUs, it would take 3 of these machines")
+    assert said[1]
+    assert "/layouts/" in said[2][:600]
 
 
 def test_a_plan_of_before_still_says_that_another_split_needs_fewer_machines() -> None:
-    first = first_of(R1)
+    first = first_of(MANY)
     other = first.other_layout
     assert other is not None
     kept = other.model_dump(mode="json") | {
@@ -108,7 +119,7 @@ def test_a_plan_of_before_still_says_that_another_split_needs_fewer_machines() -
 
 
 def test_the_api_gives_the_degrees(client: Client) -> None:
-    document = asked(R1).model_dump(mode="json")
+    document = asked(MANY).model_dump(mode="json")
     with time_machine.travel(AT, tick=False):
         answer = client.post("/api/v1/size", json.dumps(document), content_type="application/json")
     assert answer.status_code == 200, answer.content

@@ -1,4 +1,4 @@
-"""Attention by requests with experts spread over all ranks: where it is tried, when it is taken, and its speed."""
+"""Splits beside the plain one, attention by requests above all: where they are tried, when taken, and their speed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from planner.sizing import placing, steady, tried_layouts, weights
 from planner.sizing.compare import write_candidate
 from planner.sizing.constants import UNFAMILIAR
 from planner.sizing.devices import Layout
-from planner.sizing.layouts import by_tensors
+from planner.sizing.layouts import alternatives, by_tensors
 from planner.sizing.llm import LlmSetting
 from planner.sizing.options import Desk, altered
 from planner.sizing.placing import Placement
@@ -25,7 +25,6 @@ from planner.sizing.workload import (
     InputTokens,
     ModelReference,
     OutputTokens,
-    RuntimeChoice,
     ServingWorkload,
     Targets,
 )
@@ -48,6 +47,10 @@ def serving(name: str = R1, *, users: float = 10, tokens: int = 100_600, **more:
     return ServingWorkload.model_validate(asked | more)
 
 
+MANY = serving(users=400, tokens=500, output_tokens=OutputTokens(typical=2_000, maximum=2_000))
+"""Many short questions with long answers: a cache that fills the memory, read in many steps."""
+
+
 def placed(workload: ServingWorkload | BatchWorkload, row: Row = EIGHT) -> Placement:
     (found,) = setting(workload, [row]).place()
     assert isinstance(found, Placement)
@@ -55,14 +58,14 @@ def placed(workload: ServingWorkload | BatchWorkload, row: Row = EIGHT) -> Place
 
 
 def both(workload: ServingWorkload) -> dict[int, Placement]:
-    """The machine with each of its splits, by groups."""
+    """The machine split by tensors alone (1) and with attention by requests (8)."""
     made = setting(workload, [EIGHT])
     assert isinstance(made, LlmSetting)
     machine = made.market.machines[0]
     options = Desk(workload, made.arch, made.runtime).options(machine)
     assert isinstance(options, list)
     settled = placing.settle(workload, [(machine, [option]) for option in options], made.constants)
-    return {one.layout.dp: one for one in settled if isinstance(one, Placement)}
+    return {one.layout.dp: one for one in settled if isinstance(one, Placement) and one.layout.pp == 1}
 
 
 @pytest.mark.parametrize(
@@ -80,13 +83,32 @@ def both(workload: ServingWorkload) -> dict[int, Placement]:
 def test_it_is_tried_only_where_tensors_would_copy_the_cache_and_the_engine_has_it(
     name: str, runtime: str, devices: int, layout: Layout | None
 ) -> None:
-    assert tried_layouts.by_requests(model(name), "fp8", engine(runtime, None), devices) == layout
+    tried = tried_layouts.beside_plain(model(name), "fp8", engine(runtime, None), devices)
+    assert [one for one in tried if one.dp > 1] == ([] if layout is None else [layout])
+
+
+@pytest.mark.parametrize(
+    ("name", "runtime", "devices", "layouts"),
+    [
+        (R1, "vllm", 8, [Layout(tp=4, pp=2), Layout(tp=2, pp=4)]), (R1, "sglang", 2, [Layout(pp=2)]),
+        (QWEN, "vllm", 8, [Layout(tp=4, pp=2), Layout(tp=2, pp=4)]), (QWEN, "vllm", 4, []), (R1, "vllm", 1, []),
+        ("Qwen/Qwen3-32B", "vllm", 8, []), ("mistralai/Mixtral-8x7B-Instruct-v0.1", "vllm", 8, []),
+        (R1, "llama_cpp", 8, []), (R1, "tgi", 8, []),
+    ],
+)  # fmt: skip
+def test_layers_are_spread_too_only_where_tensors_would_copy_the_cache(
+    name: str, runtime: str, devices: int, layouts: list[Layout]
+) -> None:
+    tried = tried_layouts.beside_plain(model(name), "fp8", engine(runtime, None), devices)
+    assert [one for one in tried if one.pp > 1] == layouts
 
 
 def test_it_is_not_tried_where_ranks_share_the_tokens_of_the_cache_or_the_version_is_older() -> None:
     arch = model(R1)
-    assert tried_layouts.by_requests(arch, "fp8", engine("vllm", None), 8, 8) is None
-    assert tried_layouts.by_requests(arch, "fp8", engine("vllm", "0.8.5"), 8) is None
+    assert tried_layouts.beside_plain(arch, "fp8", engine("vllm", None), 8, 8) == ()
+    older = tried_layouts.beside_plain(arch, "fp8", engine("vllm", "0.8.5"), 8)
+    assert older
+    assert all(one.dp == 1 for one in older)
 
 
 def test_weights_of_a_rank_are_those_that_a_start_log_tells() -> None:
@@ -95,15 +117,39 @@ def test_weights_of_a_rank_are_those_that_a_start_log_tells() -> None:
     assert found.resident_bytes / GIB == pytest.approx(125.65, rel=0.05)
 
 
-def test_a_long_context_takes_a_third_of_the_machines() -> None:
-    found = placed(serving())
+def plainly(workload: ServingWorkload | BatchWorkload) -> Placement:
+    """The machine split by tensors alone."""
+    made = setting(workload, [EIGHT])
+    assert isinstance(made, LlmSetting)
+    machine = made.market.machines[0]
+    options = Desk(workload, made.arch, made.runtime).options(machine)
+    assert isinstance(options, list)
+    plain = [option for option in options if option.is_plain]
+    (found,) = placing.settle(workload, [(machine, plain)], made.constants)
+    assert isinstance(found, Placement)
+    return found
+
+
+def test_long_answers_take_a_third_of_the_machines_with_attention_by_requests() -> None:
+    found, before = placed(MANY), plainly(MANY)
     assert (found.layout, found.machines) == (Layout(dp=8, ep=8), 1)
+    assert (before.layout, before.machines) == (Layout(tp=8), 3)
     assert "attention_by_requests" in found.warnings
+    assert "layers_beside_tensors" not in found.warnings
+
+
+def test_a_long_context_takes_a_third_of_the_machines_by_the_fastest_split_that_holds_it() -> None:
+    found, before = placed(serving()), plainly(serving())
+    assert (found.layout, found.machines) == (Layout(tp=2, pp=4), 1)
+    assert (before.layout, before.machines) == (Layout(tp=8), 3)
+    assert "layers_beside_tensors" in found.warnings
     made = setting(serving(), [EIGHT])
     assert isinstance(made, LlmSetting)
-    old = made.workload.model_copy(update={"runtime": RuntimeChoice(version="0.8.5")})
-    before = placed(old)
-    assert (before.layout, before.machines) == (Layout(tp=8), 3)
+    own = [one for one in alternatives(made, made.place(), 0) if one.machines == 1]
+    assert Layout(dp=8, ep=8) in [one.layout for one in own]
+    tried = tried_layouts.beside_plain(made.arch, "fp8", made.runtime, 8)
+    times = {one.layout: one.tpot_s.value for one in own if one.tpot_s is not None and one.layout in tried}
+    assert min(times, key=lambda layout: times[layout]) == found.layout
 
 
 def test_where_as_many_machines_are_needed_all_ranks_share_every_request() -> None:
@@ -112,18 +158,17 @@ def test_where_as_many_machines_are_needed_all_ranks_share_every_request() -> No
 
 
 def test_a_target_that_it_would_miss_is_met_by_tensors_on_more_machines() -> None:
-    found = placed(serving(targets=Targets(ttft_s="none", tpot_s=0.1)))
+    found = placed(MANY.model_copy(update={"targets": Targets(ttft_s=0.45, tpot_s="none")}))
     assert found.layout == Layout(tp=8)
     assert found.machines > 1
     assert not found.misses
 
 
 def test_where_no_split_meets_every_target_the_one_that_misses_fewest_is_taken() -> None:
-    found = placed(serving(targets=Targets(ttft_s=0.5, tpot_s=0.1)))
-    assert found.layout == Layout(tp=8)
+    found = placed(serving(targets=Targets(ttft_s=0.5, tpot_s=0.02)))
     assert [miss.target for miss in found.misses] == ["ttft_s"]
     loose = placed(serving(targets=Targets(ttft_s=0.5, tpot_s="none")))
-    assert loose.layout == Layout(dp=8, ep=8), "both miss the same, so the fewer machines"
+    assert loose.machines == 1, "all miss the same, so the fewest machines"
 
 
 @pytest.mark.parametrize("objective", ["ttft", "tpot"])
@@ -146,32 +191,33 @@ def test_a_job_is_split_so_where_each_gpu_then_does_a_tenth_more() -> None:
     job = BatchWorkload(model=ModelReference(id=R1), weights_format="fp8")
     found = placed(job)
     assert found.layout == Layout(dp=8, ep=8)
-    old = placed(job.model_copy(update={"runtime": RuntimeChoice(version="0.8.5")}))
+    old = plainly(job)
     assert old.layout == Layout(tp=8)
     assert found.full.request_rate_per_s > (1 + placing.WORTH_ANOTHER_SPLIT) * old.full.request_rate_per_s
 
 
 def test_the_fullest_rank_is_shown_and_the_room_of_all_ranks_told() -> None:
-    made = setting(serving(), [EIGHT])
+    made = setting(MANY, [EIGHT])
     (found,) = made.place()
     assert isinstance(found, Placement)
     split = made.memory(found)
     assert split.groups == 8
-    assert split.kv_needed_bytes == pytest.approx(2 * 101_000 * split.kv_bytes_per_token, rel=1e-3), (
-        "two of ten"
+    assert split.kv_needed_bytes == pytest.approx(50 * 2_500 * split.kv_bytes_per_token, rel=2e-2), (
+        "400 over 8"
     )
     assert split.kv_room_tokens == 8 * (split.kv_room_bytes // split.kv_bytes_per_token)
     assert found.point.batch_cap % 8 == 0
 
 
-def test_what_tensors_alone_would_take_is_told_beside_it() -> None:
-    made = setting(serving(), [EIGHT])
+@pytest.mark.parametrize(("workload", "machines"), [(serving(), 3), (MANY, 3)])
+def test_what_tensors_alone_would_take_is_told_beside_it(workload: ServingWorkload, machines: int) -> None:
+    made = setting(workload, [EIGHT])
     assert isinstance(made, LlmSetting)
     placements = made.place()
     candidate = write_candidate(made, weigh(made, placements), 0, rank=1)
     other = by_tensors(made, placements, 0, candidate)
     assert other is not None
-    assert (other.layout, other.machines) == (Layout(tp=8), 3)
+    assert (other.layout, other.machines) == (Layout(tp=8), machines)
     assert other.total > candidate.monthly.total
     assert other.tpot_s is not None
     assert candidate.speed is not None

@@ -72,6 +72,16 @@ def serving(model: str, weights: WeightsFormat = "bf16", **fields: Any) -> Servi
     return ServingWorkload(model=ModelReference(id=model), weights_format=weights, targets=LOOSE, **fields)
 
 
+def long_answers(concurrency: Concurrency) -> ServingWorkload:
+    return serving(
+        "deepseek-ai/DeepSeek-R1",
+        "fp8",
+        concurrency=concurrency,
+        input_tokens=InputTokens(typical=500, maximum=500),
+        output_tokens=OutputTokens(typical=3_000, maximum=3_000),
+    )
+
+
 CASES: dict[str, tuple[ServingWorkload | BatchWorkload, Row]] = {
     "dense": (ServingWorkload(), Row()),
     "rate": (ServingWorkload(request_rate_per_s=3), Row()),
@@ -86,34 +96,18 @@ CASES: dict[str, tuple[ServingWorkload | BatchWorkload, Row]] = {
     "tensor parallel": (serving("meta-llama/Llama-3.1-70B-Instruct"), Row(count=8)),
     "experts": (serving("mistralai/Mixtral-8x7B-Instruct-v0.1", "fp8"), Row("H200-SXM")),
     "latent": (serving("deepseek-ai/DeepSeek-V3", "fp8"), Row("H200-SXM", count=8)),
-    "attention by requests": (
-        serving("deepseek-ai/DeepSeek-R1", "fp8", concurrency=Concurrency(average=300, peak=600)),
+    "attention by requests": (long_answers(Concurrency(average=200, peak=400)), Row("H200-SXM", count=8)),
+    "few requests on many groups": (long_answers(Concurrency(average=3, peak=400)), Row("H200-SXM", count=8)),
+    "a rate with attention by requests": (
+        long_answers(Concurrency(average=2, peak=3)).model_copy(update={"request_rate_per_s": 2.0}),
         Row("H200-SXM", count=8),
     ),
-    "few requests on many groups": (
+    "layers beside tensors": (
         serving(
             "deepseek-ai/DeepSeek-R1",
             "fp8",
             concurrency=Concurrency(average=3, peak=10),
             input_tokens=InputTokens(typical=100_600, maximum=100_600),
-        ),
-        Row("H200-SXM", count=8),
-    ),
-    "groups of several ranks": (
-        serving(
-            "Qwen/Qwen3-235B-A22B",
-            "fp8",
-            concurrency=Concurrency(average=64, peak=128),
-            input_tokens=InputTokens(typical=20_000, maximum=20_000),
-        ),
-        Row("H200-SXM", count=8),
-    ),
-    "a rate with attention by requests": (
-        serving(
-            "deepseek-ai/DeepSeek-R1",
-            "fp8",
-            request_rate_per_s=2.0,
-            output_tokens=OutputTokens(typical=8_000, maximum=8_000),
         ),
         Row("H200-SXM", count=8),
     ),
@@ -140,11 +134,11 @@ def explained(case: str) -> Candidate:
     return candidate
 
 
-def test_cases_that_mean_attention_by_requests_have_it() -> None:
-    groups = {case: explained(case).layout.dp for case in CASES}
-    assert [case for case, dp in groups.items() if dp > 1] == [
-        "attention by requests", "few requests on many groups", "groups of several ranks",
-        "a rate with attention by requests",
+def test_cases_that_mean_another_split_have_it() -> None:
+    layouts = {case: explained(case).layout for case in CASES}
+    assert layouts["layers beside tensors"].pp > 1
+    assert [case for case, layout in layouts.items() if layout.dp > 1] == [
+        "attention by requests", "few requests on many groups", "a rate with attention by requests",
         "a job with attention by requests",
     ]  # fmt: skip
 
