@@ -121,19 +121,25 @@ HOSTILE = [
 def test_hostile_values_filter_nothing_and_break_nothing(
     client: Client, report: SeedReport, value: str
 ) -> None:
-    for address, names in (
-        ("/catalog/accelerators/", ("q", "sort", "memory_min", "vendor", "runs", "device_class")),
+    for address, few, names in (
+        (
+            "/catalog/accelerators/",
+            {"q": "MI300"},
+            ("q", "sort", "memory_min", "vendor", "runs", "device_class"),
+        ),
         (
             "/catalog/offers/",
+            {"provider": "lambda"},
             ("q", "sort", "page", "gpus", "provider", "region", "accelerator", "tier", "comparable"),
         ),
         (
             "/api/v1/prices",
+            {"source": "lambda"},
             ("source", "sku", "region", "accelerator", "tier", "comparable", "limit", "after"),
         ),
     ):
         for name in names:
-            response = client.get(address, {name: value})
+            response = client.get(address, few | {name: value})  # a short page is drawn by the same code
             assert response.status_code in ((200, 422) if "api" in address else (200,)), (name, value)
             assert b"<script>alert(1)" not in response.content
     assert client.get(f"/catalog/accelerators/{quote(value[:50], safe='')}x/").status_code == 404
