@@ -33,16 +33,20 @@ def beside_plain(
     """Other splits of a mixture that can win: those that copy less of its cache than tensor parallelism over all.
 
     Attention by requests with the experts spread over all devices, in groups as large as they can be without copies;
-    tensors over some and layers over the others, up to ``STAGES_MAXIMUM`` stages. Only such as divide and the engine
-    has.
+    tensors over as many, or over some of a cache that is whole on each, and layers over the others, up to
+    ``STAGES_MAXIMUM`` stages. Only such as divide and the engine has.
     """
     if devices == 1 or context_parallel > 1 or runtime.splits_layers or not arch.has_experts:
         return ()
     if copies(arch, devices) == 1:
         return ()
-    tp = undivided(arch, devices) if runtime.name in GROUPS_OF_RANKS else 1
-    stages = (n for n in range(2, min(devices, STAGES_MAXIMUM) + 1) if devices % n == 0)
-    found = (Layout(tp=tp, dp=devices // tp, ep=devices), *(Layout(tp=devices // n, pp=n) for n in stages))
+    most = undivided(arch, devices)
+    tp = most if runtime.name in GROUPS_OF_RANKS else 1
+    stages = [n for n in range(2, min(devices, STAGES_MAXIMUM) + 1) if devices % n == 0]
+    found = (
+        Layout(tp=tp, dp=devices // tp, ep=devices),
+        *(Layout(tp=devices // n, pp=n) for n in stages if most in (1, devices // n)),
+    )
     return tuple(layout for layout in found if not refusal(arch, weights_format, runtime, layout))
 
 

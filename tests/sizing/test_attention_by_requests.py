@@ -91,7 +91,7 @@ def test_it_is_tried_only_where_tensors_would_copy_the_cache_and_the_engine_has_
     ("name", "runtime", "devices", "layouts"),
     [
         (R1, "vllm", 8, [Layout(tp=4, pp=2), Layout(tp=2, pp=4)]), (R1, "sglang", 2, [Layout(pp=2)]),
-        (QWEN, "vllm", 8, [Layout(tp=4, pp=2), Layout(tp=2, pp=4)]), (QWEN, "vllm", 4, []), (R1, "vllm", 1, []),
+        (QWEN, "vllm", 8, [Layout(tp=4, pp=2)]), (QWEN, "vllm", 4, []), (R1, "vllm", 1, []),
         ("Qwen/Qwen3-32B", "vllm", 8, []), ("mistralai/Mixtral-8x7B-Instruct-v0.1", "vllm", 8, []),
         (R1, "llama_cpp", 8, []), (R1, "tgi", 8, []),
     ],
@@ -250,7 +250,7 @@ def point(**more: Any) -> ServingPoint:
 def test_the_share_of_a_prompt_lies_between_all_groups_at_work_and_one_alone_and_falls_with_load(
     users: float,
 ) -> None:
-    constants = setting(serving(), [EIGHT]).constants  # type: ignore[attr-defined]
+    constants = setting(serving(), [EIGHT]).constants
     few, many = operate(
         [point(load="concurrency", load_value=users), point(load="concurrency", load_value=2 * users)],
         constants,
@@ -271,7 +271,7 @@ def test_prompts_miss_each_other_less_the_busier_the_groups() -> None:
 
 
 def test_the_rounds_that_find_the_share_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    constants = setting(serving(), [EIGHT]).constants  # type: ignore[attr-defined]
+    constants = setting(serving(), [EIGHT]).constants
     loads = [point(load="concurrency", load_value=users) for users in (2.0, 8.0, 30.0, 100.0, 400.0)]
     found = [one.prompt_share_s for one in operate(loads, constants)]
     monkeypatch.setattr(steady, "OVERLAP_ROUNDS", 60)
