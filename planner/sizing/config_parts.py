@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from planner.sizing.architecture import Grouped, Latent, LayerGroup, Part, Tower, layer_parameters
-from planner.sizing.config_hybrids import LAYERS, Reader, compressed_layer, nemotron_kinds, nemotron_layer
+from planner.sizing.config_hybrids import LAYERS, compressed_layer
+from planner.sizing.config_layers import Reader
+from planner.sizing.config_recurrent import nemotron_kinds, nemotron_layer
 from planner.sizing.config_text import ConfigError
 from planner.sizing.towers import GEMMA4, SOURCE, read_towers, whisper_encoder
 

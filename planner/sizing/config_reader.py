@@ -24,9 +24,10 @@ from planner.sizing.architecture import (
     parameter_count,
 )
 from planner.sizing.config_faults import complete
-from planner.sizing.config_hybrids import LAYERS, nemotron_kinds
+from planner.sizing.config_hybrids import LAYERS
 from planner.sizing.config_keys import Watched, left_aside
 from planner.sizing.config_parts import draft_parameters, read_parts, towers_beside
+from planner.sizing.config_recurrent import nemotron_kinds
 from planner.sizing.config_text import (
     FILE_KEYS_MAXIMUM,
     TEXT_BYTES_MAXIMUM,
