@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 bind = f"{os.environ.get('HOST', '127.0.0.1')}:{os.environ.get('PORT', '8000')}"
@@ -49,6 +50,13 @@ def _note_address() -> None:
         host = "localhost"
     file = Path(_data_dir).resolve() / "address"
     file.write_text(f"http://{host}:{os.environ.get('PORT', '8000')}\n", encoding="ascii")
+
+
+def post_worker_init(worker: Any) -> None:
+    """A worker answers at once; what its first pages need is read beside that."""
+    from mitsumori.warming import warm_apart
+
+    Thread(target=warm_apart, args=(worker.wsgi,), name="warming", daemon=True).start()
 
 
 def child_exit(server: Any, worker: Any) -> None:
