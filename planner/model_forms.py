@@ -13,7 +13,8 @@ from planner import hub, model_import, refusals
 from planner.architectures import CAME_FROM, PLAIN_NAME
 from planner.fields import ChoiceField, NumberField, SheetField, WordField
 from planner.sizing.architecture import ModelError, parameter_count
-from planner.sizing.config_reader import TEXT_KEYS, understand
+from planner.sizing.config_reader import understand
+from planner.sizing.config_values import TEXT_KEYS
 
 PARAMETERS_STATED = "_parameters_stated"
 WORKED_OUT = "_worked_out"
