@@ -27,7 +27,7 @@ from planner.sizing.architecture import (
     active_parameter_count,
     parameter_count,
 )
-from planner.sizing.config_reader import TEXT_KEYS
+from planner.sizing.config_values import TEXT_KEYS
 
 READ, ASSUMED, WORKED, TYPED = "read", "assumed", "worked_out", "typed"
 FAMILY, FACT, UNSAID = "family", "fact", "unsaid"

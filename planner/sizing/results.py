@@ -7,7 +7,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from planner.sizing.alternatives import FewerReplicas as FewerReplicas
+from planner.sizing.alternatives import FitTarget as FitTarget
+from planner.sizing.alternatives import LongestContext as LongestContext
+from planner.sizing.alternatives import OtherLayout as OtherLayout
+from planner.sizing.alternatives import Relief as Relief
+from planner.sizing.alternatives import SmallerMachine as SmallerMachine
+from planner.sizing.alternatives import TermCost as TermCost
 from planner.sizing.devices import Layout
+from planner.sizing.memory_parts import MemoryPart as MemoryPart
+from planner.sizing.memory_parts import MemoryParts as MemoryParts
+from planner.sizing.memory_parts import MemorySplit as MemorySplit
 from planner.sizing.offer_facts import HostFacts as HostFacts
 from planner.sizing.offer_facts import Money as Money
 from planner.sizing.offer_facts import OfferFacts as OfferFacts
@@ -40,68 +50,6 @@ ReplicasSetBy = Literal[
 """Why there are not fewer replicas: one is the least, the minimum asked for, a target that one fewer misses, the
 headroom kept free of KV cache, the memory, the engine's cap on sequences, the request rate, the deadline of a job,
 or (jobs) that every GPU of the one machine works."""
-
-
-class MemorySplit(Frozen):
-    """Bytes on the fullest device of one replica.
-
-    ``usable_bytes`` is what the runtime may take; ``device_bytes`` what the engine sees. ``needed_bytes``
-    is weights + KV at the load asked for + activations + overhead.
-    """
-
-    device_bytes: int
-    usable_bytes: int
-    weights_bytes: int
-    kv_bytes_per_token: int
-    """On one device; the KV of sliding-window layers makes it depend on length: this is at typical length."""
-    kv_room_bytes: int
-    kv_room_tokens: int
-    """Of the whole replica, as requests that fit are: of all groups that keep attention by requests together."""
-    kv_needed_bytes: int
-    activation_bytes: int
-    overhead_bytes: int
-    headroom_bytes: int
-    needed_bytes: int
-    concurrency_at_typical: int
-    concurrency_at_maximum: int
-    outside_bytes: int = 0
-    """What the engine holds beside its budget: device context, and graphs and warm-up where they are not in it."""
-    overcommitted_bytes: int = 0
-    """By how much a budget that was asked for and what lies outside it exceed the device: the engine would fail
-    to start however little the load needs. Judged by the upper end of what lies outside, which no engine checks."""
-    fraction_maximum: float | None = None
-    """Of an engine that takes a fraction of the device: the largest that leaves room for what lies outside."""
-    groups: int = 1
-    """Groups of devices of which each holds requests of its own; 1: every device holds a part of each request."""
-    host_bytes: int = 0
-    """Host memory of one replica for weights and cache that were moved there."""
-    ranges: dict[str, Estimate] = Field(default_factory=dict)
-    """80 % ranges by the field's name, for candidates that are shown: ``weights_bytes``, ``kv_needed_bytes``,
-    ``kv_bytes_per_token``, ``activation_bytes``, ``overhead_bytes``, ``needed_bytes``, ``kv_room_bytes``,
-    ``kv_room_tokens``."""
-
-
-class MemoryPart(Frozen):
-    """One named part of the memory of a device, with its 80 % range where it is predicted."""
-
-    name: str
-    size_bytes: int
-    low_bytes: int | None = None
-    high_bytes: int | None = None
-
-
-class MemoryParts(Frozen):
-    """Bytes on the fullest device, by parts that the kind of workload names.
-
-    ``usable_bytes`` is what the work may take; ``device_bytes`` what its software sees. ``needed_bytes`` is the sum
-    of the parts.
-    """
-
-    device_bytes: int
-    usable_bytes: int
-    headroom_bytes: int
-    needed_bytes: int
-    parts: tuple[MemoryPart, ...]
 
 
 class Figure(Frozen):
@@ -204,111 +152,6 @@ class Miss(Frozen):
     got: float | None
     best: float | None = None
     """What one request alone on a replica gets, where that misses it, too: more replicas do not help."""
-
-
-FitTarget = Literal["ttft_s", "tpot_s", "headroom_fraction"]
-
-
-class FewerReplicas(Frozen):
-    """The candidate with one replica fewer: what it would break, and the month's total then."""
-
-    replicas: int
-    machines: int
-    target: FitTarget
-    asked: float
-    got: float | None
-    """The latency it would have; None for the headroom."""
-    total: Money
-    currency: str
-
-
-class Relief(Frozen):
-    """The candidate's machine sized again with one condition given up: what that condition costs."""
-
-    given_up: FitTarget
-    asked: float
-    got: float | None
-    """The latency it would have; None for the headroom."""
-    replicas: int
-    gpus_per_replica: int
-    machines: int
-    total: Money
-    currency: str
-    complete: bool
-
-
-class TermCost(Frozen):
-    """What one run costs on one term of sale of the same machine: machine time alone."""
-
-    offer_id: int
-    provider: str
-    region: str
-    tier: str
-    term_months: int | None
-    """Of a commitment; None where it is none, or its source does not say (then a month is taken)."""
-    hours_paid: float
-    """Of each machine: those of the run, or of the whole term."""
-    total: Money
-    currency: str
-    stale: bool = False
-    floor: bool = False
-    """"From" so much: what is really asked may be more."""
-    pays_from_days: float | None = None
-    """Of a commitment: days of work from which on it costs less than on demand; None where it never does."""
-
-
-class SmallerMachine(Frozen):
-    """The smallest machine on which the work runs, as asked or with one change."""
-
-    change: str | None
-    """None: as asked."""
-    value: float | str | None
-    accelerator: str
-    gpu_count: int
-    """Of one machine."""
-    machines: int
-    memory_bytes: int
-    """Of all its devices together."""
-    needed_bytes: int
-    """On the fullest device."""
-    offer_id: int
-    run_hours: float | None
-    run_cost: Money | None
-    """The month's bill of its cheapest offer over the month's runs."""
-    currency: str
-    micro_batch: int
-    accumulation: int
-    recompute: str
-    effective_batch: int
-
-
-class OtherLayout(Frozen):
-    """The candidate's machine split otherwise, with what it then takes."""
-
-    layout: Layout
-    attention_dp: int = 1
-    """In plans saved before the layout told it: ranks that each keep the attention of their own requests."""
-    replicas: int
-    machines: int
-    ttft_s: Estimate | None
-    tpot_s: Estimate | None
-    total: Money
-    currency: str
-    complete: bool
-
-
-class LongestContext(Frozen):
-    """The most tokens that each request of the peak may have on one machine of the offer, by its best split."""
-
-    users: int
-    tokens: int
-    """0 where not even one token fits."""
-    tokens_without_headroom: int
-    layout: Layout
-    replicas: int
-    limited_by: Literal["memory", "model_length", "engine_sequences", "searched"]
-    is_own_layout: bool
-    """Whether the candidate's replicas are split so, too."""
 
 
 class Candidate(Frozen):
