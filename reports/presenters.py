@@ -11,6 +11,7 @@ from typing import Any
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from catalog.source_words import said
 from planner import assumption_words, kinds, wording
 from planner.candidate_views import CandidateView, candidate_view
 from planner.columns import Column
@@ -179,7 +180,12 @@ def _model(comparison: Comparison) -> tuple[Fact, ...]:
         value = comparison.model.get(name)
         if isinstance(value, bool) or not isinstance(value, str | int | float) or value == "":
             continue
-        facts.append(Fact(label, value if isinstance(value, str) else _trimmed(Decimal(str(value)))))
+        text = value if isinstance(value, str) else _trimmed(Decimal(str(value)))
+        if name in ("attention", "source"):
+            text = said(text)
+        elif name == "stored_format":
+            text = str(wording.FORMATS.get(text, text))
+        facts.append(Fact(label, text))
     return tuple(facts)
 
 

@@ -51,7 +51,7 @@ def headline(best: Candidate) -> str:
         "gpus": f"{best.gpus_per_replica:,}",
         "name": best.offer.accelerator,
         "replicas": f"{best.replicas:,}",
-        "time": f"{text} {unit}",
+        "time": " ".join((text, _("h") if unit == "h" else unit)),
     }
     if best.replicas * best.gpus_per_replica == 1:
         return _("One %(name)s does the job in %(time)s") % words

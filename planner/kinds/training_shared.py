@@ -59,7 +59,7 @@ def headline(best: Candidate) -> str:
         "gpus": f"{gpus:,}",
         "name": best.offer.accelerator,
         "machines": f"{best.machines:,}",
-        "time": f"{text} {unit}",
+        "time": " ".join((text, _("h") if unit == "h" else unit)),
     }
     if gpus == 1:
         return _("One %(name)s does the run in %(time)s") % words
