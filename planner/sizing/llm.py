@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -13,12 +13,12 @@ from planner.sizing import (
     fewer,
     host,
     llm_derivations,
+    llm_outcomes,
     llm_reach,
     memory,
     memory_derivations,
     offload,
     support,
-    token_volume,
 )
 from planner.sizing import storage_need as kept_data
 from planner.sizing.architecture import Architecture, active_parameter_count, parameter_count
@@ -28,16 +28,12 @@ from planner.sizing.devices import Layout, Machine
 from planner.sizing.formats import FORMATS
 from planner.sizing.memory import Need
 from planner.sizing.placing import Placement, place
-from planner.sizing.quantities import GIB, SET_BY_HAND, Assumption, Derivation
+from planner.sizing.quantities import SET_BY_HAND, Assumption, Derivation
 from planner.sizing.results import (
-    BatchRun,
     Bill,
     Candidate,
-    Figure,
     LongestContext,
     MemorySplit,
-    PerMillionTokens,
-    Speed,
 )
 from planner.sizing.runtime import Runtime
 from planner.sizing.settable import marked
@@ -47,7 +43,6 @@ from planner.sizing.storage_rates import Reading
 from planner.sizing.weights import footprint
 from planner.sizing.workload import BatchWorkload, ServingWorkload
 
-SECONDS_PER_HOUR = 3600
 SIXTEEN_BITS = {"bf16", "fp16"}
 NO_START_UP = Assumption(
     name="start_up_hours",
@@ -55,7 +50,6 @@ NO_START_UP = Assumption(
     unit="h",
     source="not counted: fetching the machine, loading the model and starting the engine come on top of each run",
 )
-PER_MILLION_STEP = Decimal("0.0001")
 FORMATS_TRIED = {"llama_cpp": ("gguf_q8_0", "gguf_q4_k_m")}
 FORMATS_TRIED_ELSEWHERE = ("fp8", "int4_awq")
 
@@ -110,7 +104,7 @@ class LlmSetting(Setting[Placement]):
 
     def host_ram_bytes(self, placed: Placement) -> int:
         if placed.host_ram_bytes is None:
-            placed.host_ram_bytes = host_load(self, placed).need(self.workload.assumed).ram_bytes
+            placed.host_ram_bytes = llm_outcomes.host_load(self, placed).need(self.workload.assumed).ram_bytes
         return placed.host_ram_bytes
 
     @property
@@ -144,15 +138,15 @@ class LlmSetting(Setting[Placement]):
         return ORDERS
 
     def units_per_month(self, placed: Placement) -> float:
-        return sum(tokens_per_month(self, placed))
+        return sum(llm_outcomes.tokens_per_month(self, placed))
 
     def outcome(self, placed: Placement, monthly: Bill, tier: str) -> Outcome:
         return Outcome(
-            speed=_speed(self.workload, placed),
-            batch=_batch(self, placed, monthly),
-            per_million_tokens=per_million_tokens(self, placed, monthly),
+            speed=llm_outcomes.speed(self.workload, placed),
+            batch=llm_outcomes.batch(self, placed, monthly),
+            per_million_tokens=llm_outcomes.per_million_tokens(self, placed, monthly),
             requests_per_replica_maximum=int(placed.point.batch_cap),
-            figures=host_figures(self, placed),
+            figures=llm_outcomes.host_figures(self, placed),
         )
 
     def warnings(self) -> tuple[str, ...]:
@@ -205,7 +199,7 @@ class LlmSetting(Setting[Placement]):
         return replace(self, constants=moved)
 
     def derive(self, placed: Placement, candidate: Candidate) -> dict[str, Derivation]:
-        return llm_derivations.derive(self, placed, candidate, host_load(self, placed))
+        return llm_derivations.derive(self, placed, candidate, llm_outcomes.host_load(self, placed))
 
     def what_would_help(self, refusal: Refusal, machine: Machine) -> tuple[dict[str, Any], ...]:
         """Changes that would make a replica fit on this machine, smallest first."""
@@ -304,109 +298,10 @@ def with_assumed(constants: Constants, assumed: Mapping[str, float]) -> Constant
     )
 
 
-def host_load(setting: LlmSetting, placed: Placement) -> host.ServingLoad:
-    """What the host of one machine has to do at peak load."""
-    workload = setting.workload
-    machines = max(1, placed.machines)
-    point = placed.full if isinstance(workload, BatchWorkload) else placed.peak
-    requests = (point.request_rate_per_s or 0.0) * placed.replicas / machines
-    replicas = max(1, placed.replicas // machines)
-    return host.ServingLoad(
-        gpus=placed.layout.device_count * replicas, replicas=replicas, requests_per_s=requests,
-        input_tokens=workload.input_tokens.typical,
-        output_tokens_per_s=point.output_tokens_per_s.value * placed.replicas / machines,
-        weights_bytes=setting.weights_bytes,
-        offloaded_bytes=getattr(placed.planned, "host_bytes", 0) * replicas + workload.kv_offload_gib * GIB,
-    )  # fmt: skip
-
-
-def host_figures(setting: LlmSetting, placed: Placement) -> dict[str, Figure]:
-    """What the host and the disks of one machine need at peak load."""
-    workload, load = setting.workload, host_load(setting, placed)
-    need, weights_bytes = load.need(workload.assumed), load.weights_bytes
-    kept = host.WEIGHTS_KEPT.given(workload.assumed)
-    found = {
-        "host_ram_bytes": Figure(value=need.ram_bytes, unit="byte"),
-        "weights_file_bytes": Figure(value=weights_bytes, unit="byte"),
-        "storage_needed_bytes": Figure(value=kept * weights_bytes, unit="byte"),
-    }
-    if need.cores is not None:
-        found["host_cores"] = Figure(value=need.cores, unit="1")
-    return found
-
-
 def not_as_stored(arch: Architecture, weights_format: str) -> bool:
     """Whether the weights would have to be converted from what the checkpoint stores; BF16 and FP16 count as one."""
     stored = arch.stored_format
     return stored in FORMATS and stored != weights_format and not {stored, weights_format} <= SIXTEEN_BITS
-
-
-def _speed(workload: ServingWorkload | BatchWorkload, placement: Placement) -> Speed:
-    typical = placement.typical.load_point(placement.replicas)
-    peak = placement.peak.load_point(placement.replicas)
-    if isinstance(workload, BatchWorkload):
-        # At saturation requests wait for hours by intention: a time to first token says nothing.
-        typical = peak = peak.model_copy(update={"ttft_s": None})
-    return Speed(typical=typical, peak=peak)
-
-
-def _batch(setting: LlmSetting, placement: Placement, monthly: Bill) -> BatchRun | None:
-    workload = setting.workload
-    if not isinstance(workload, BatchWorkload) or placement.job_hours is None:
-        return None
-    run = setting.run(placement)
-    rate = placement.full.output_tokens_per_s
-    deadline = workload.deadline_hours
-    return BatchRun(
-        hours=placement.job_hours,
-        output_tokens_per_s=rate.model_copy(
-            update={name: getattr(rate, name) * placement.replicas for name in ("value", "low", "high")}
-        ),
-        cost=bill.of_one_run(monthly, run),
-        meets_deadline=None
-        if not isinstance(deadline, int | float)
-        else not any(miss.target == "deadline_hours" for miss in placement.misses),
-        spot_eligible=workload.interruptible,
-    )
-
-
-def tokens_per_month(setting: LlmSetting, placement: Placement) -> tuple[float, float]:
-    """Input and output tokens served in a month at average load: as stated, or requests × typical lengths.
-
-    Serving: request rate × 3600 × hours of the schedule. Batch: requests of a job × jobs a month.
-    """
-    workload = setting.workload
-    volume = token_volume.stated(workload)
-    if isinstance(workload, BatchWorkload):
-        requests = workload.request_count * float(setting.run(placement).starts)
-    else:
-        hours = workload.schedule.hours_per_day * workload.schedule.days_per_month
-        requests = placement.typical.request_rate_per_s * placement.replicas * SECONDS_PER_HOUR * hours
-    return token_volume.tokens_per_month(volume, token_volume.typical(workload), requests)
-
-
-def per_million_tokens(setting: LlmSetting, placement: Placement, monthly: Bill) -> PerMillionTokens:
-    """Monthly total ÷ tokens of the month: all, output alone, and all at saturation for the hours billed.
-
-    At saturation tokens are in and out as they are on average: tokens × (rate at saturation ÷ average rate).
-    """
-    taken, made = tokens_per_month(setting, placement)
-    if isinstance(setting.workload, BatchWorkload):
-        lengths = sum(length or 0.0 for length in token_volume.typical(setting.workload))
-        full = placement.full.request_rate_per_s * placement.replicas * lengths
-        full *= SECONDS_PER_HOUR * monthly.hours
-    else:
-        more = placement.full.request_rate_per_s / max(placement.typical.request_rate_per_s, 1e-30)
-        full = (taken + made) * more
-
-    def per_million(tokens: float) -> Decimal | None:
-        if tokens <= 0:
-            return None
-        return (monthly.total * 1_000_000 / Decimal(repr(tokens))).quantize(PER_MILLION_STEP, ROUND_HALF_UP)
-
-    return PerMillionTokens(
-        all=per_million(taken + made), output=per_million(made), at_full_use=per_million(full)
-    )
 
 
 def describe_model(arch: Architecture) -> dict[str, Any]:
