@@ -14,7 +14,7 @@ from planner.sizing import memory, support
 from planner.sizing.llm import LlmSetting
 from planner.sizing.memory import Need
 from planner.sizing.options import altered
-from planner.sizing.placing import Placement
+from planner.sizing.placement import Placement
 from planner.sizing.quantities import GIB, Estimate
 from planner.sizing.serving import OperatingPoint, operate
 from planner.sizing.workload import ServingWorkload

@@ -9,7 +9,7 @@ from math import ceil, floor
 
 from planner.sizing.constants import Constants
 from planner.sizing.options import altered
-from planner.sizing.placing import LATENCY_TARGETS, ROUNDING, Loads, Placement, Reason
+from planner.sizing.placement import LATENCY_TARGETS, ROUNDING, Loads, Placement, Reason
 from planner.sizing.results import Miss
 from planner.sizing.serving import OperatingPoint, ServingPoint, operate
 from planner.sizing.workload import BatchWorkload, ServingWorkload

@@ -13,7 +13,7 @@ from planner.sizing.compare import bill_of
 from planner.sizing.devices import Layout, Machine
 from planner.sizing.llm import ORDERS, LlmSetting
 from planner.sizing.options import Desk, Option
-from planner.sizing.placing import Placement
+from planner.sizing.placement import Placement
 from planner.sizing.points import UnknownRate
 from planner.sizing.quantities import Estimate, Frozen
 from planner.sizing.results import Candidate, Limit, Miss, Money, OtherLayout, Verdict

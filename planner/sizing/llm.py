@@ -27,7 +27,8 @@ from planner.sizing.constants import Constants
 from planner.sizing.devices import Layout, Machine
 from planner.sizing.formats import FORMATS
 from planner.sizing.memory import Need
-from planner.sizing.placing import Placement, place
+from planner.sizing.placement import Placement
+from planner.sizing.placing import place
 from planner.sizing.quantities import SET_BY_HAND, Assumption, Derivation
 from planner.sizing.results import (
     Bill,

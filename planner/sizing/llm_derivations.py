@@ -19,7 +19,7 @@ from planner.sizing import (
 from planner.sizing.derivations import of_one_run
 from planner.sizing.devices import Layout
 from planner.sizing.options import altered
-from planner.sizing.placing import Loads, Placement
+from planner.sizing.placement import Loads, Placement
 from planner.sizing.quantities import Derivation, Term
 from planner.sizing.results import Candidate
 from planner.sizing.serving import most_borne

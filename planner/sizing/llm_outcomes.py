@@ -6,7 +6,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING
 
 from planner.sizing import bill, host, token_volume
-from planner.sizing.placing import Placement
+from planner.sizing.placement import Placement
 from planner.sizing.quantities import GIB
 from planner.sizing.results import BatchRun, Bill, Figure, PerMillionTokens, Speed
 from planner.sizing.workload import BatchWorkload, ServingWorkload

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from planner.sizing import inverse
 from planner.sizing.memory import Need
 from planner.sizing.options import Desk
-from planner.sizing.placing import LATENCY_TARGETS, Loads, Placement, settle, targets_of
+from planner.sizing.placement import LATENCY_TARGETS, Loads, Placement
+from planner.sizing.placing import settle, targets_of
 from planner.sizing.results import FitTarget, LongestContext
 from planner.sizing.setting import Refusal, Spared
 from planner.sizing.workload import BatchWorkload

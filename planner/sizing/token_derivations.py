@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from planner.sizing import token_volume
-from planner.sizing.placing import Placement
+from planner.sizing.placement import Placement
 from planner.sizing.quantities import Derivation, Term
 from planner.sizing.results import Candidate
 from planner.sizing.workload import BatchWorkload, ServingWorkload

@@ -18,7 +18,7 @@ from planner.figures import cell
 from planner.sizing.bill import MINOR_UNITS
 from planner.sizing.compare import bill_of
 from planner.sizing.offers import Market
-from planner.sizing.placing import Placement
+from planner.sizing.placement import Placement
 from planner.sizing.weighing import weigh
 from planner.sizing.workload import BatchWorkload, Filters, ServingWorkload
 from tests.planner.factories import make_offer, make_small_catalog, set_price

@@ -12,7 +12,7 @@ from planner import services
 from planner.architectures import UnknownModel
 from planner.sizing.architecture import ModelError
 from planner.sizing.llm import LlmSetting
-from planner.sizing.placing import Placement
+from planner.sizing.placement import Placement
 from planner.sizing.results import Candidate, Rejection
 from planner.sizing.runtime import UnknownRuntime
 from planner.sizing.setting import Refusal

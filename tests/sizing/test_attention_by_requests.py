@@ -14,7 +14,7 @@ from planner.sizing.devices import Layout
 from planner.sizing.layouts import alternatives, by_tensors
 from planner.sizing.llm import LlmSetting
 from planner.sizing.options import Desk, altered
-from planner.sizing.placing import Placement
+from planner.sizing.placement import Placement
 from planner.sizing.quantities import GIB
 from planner.sizing.serving import ServingPoint, operate
 from planner.sizing.steady import Steady

@@ -12,7 +12,7 @@ import pytest
 
 from planner.sizing.compare import one_candidate
 from planner.sizing.options import altered
-from planner.sizing.placing import Placement
+from planner.sizing.placement import Placement
 from planner.sizing.quantities import Derivation
 from planner.sizing.results import Candidate
 from planner.sizing.serving import operate

@@ -10,7 +10,7 @@ from planner.sizing import memory
 from planner.sizing.devices import Layout
 from planner.sizing.layouts import LayoutChoice, alternatives, splits
 from planner.sizing.options import Desk
-from planner.sizing.placing import Placement
+from planner.sizing.placement import Placement
 from planner.sizing.workload import (
     Concurrency,
     ModelReference,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from planner.sizing.bill import MINOR_UNITS
 from planner.sizing.compare import bill_of
 from planner.sizing.offers import EgressPrice, EgressStep, StoragePrice, Terms
-from planner.sizing.placing import Placement
+from planner.sizing.placement import Placement
 from planner.sizing.rejecting import write_rejected
 from planner.sizing.setting import Refusal
 from planner.sizing.weighing import REASONS, Weighed, names_accelerator, weigh
