@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,10 @@ MOVE_MAXIMUM_ELSE = Decimal(2)
 """A price that moved by more than this factor is kept back; many of them hold the run."""
 ODD_SHARE_MAXIMUM = 0.01
 """Of all rows, as many may be broken, and of all prices as many may have moved too far."""
+GPU_COUNT_MAXIMUM = 1025
+"""No machine has so many."""
+UNREADABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, breaks of lines, marks that turn the direction of what follows, and halves of characters."""
 RATE_MOVE_MAXIMUM = Decimal("1.25")
 """No currency that is followed here moved so far between two runs."""
 
@@ -33,6 +38,21 @@ class InForce(NamedTuple):
     amount: Decimal
     currency: str
     unit: str
+
+
+def can_be_kept(quote: Quote) -> bool:
+    """Whether its texts can be stored and shown (PostgreSQL refuses NUL, terminals obey others) and its figures fit."""
+    texts = (quote.sku, quote.region, quote.tier_detail, quote.as_written, quote.fabric, quote.note)
+    figures = (
+        (quote.gpu_count, GPU_COUNT_MAXIMUM), (quote.vcpu, Decimal(10**6)), (quote.ram_gib, Decimal(10**8)),
+        (quote.gpu_memory_gib, Decimal(10**6)),
+    )  # fmt: skip
+    return (
+        bool(quote.sku.strip())
+        and not any(UNREADABLE.search(text) for text in texts)
+        and all(figure is None or 0 <= figure < most for figure, most in figures)
+        and 0 < quote.gpu_fraction <= 1
+    )
 
 
 def key_of(source: Source, quote: Quote) -> Key:
@@ -83,6 +103,10 @@ def read_pages(source: Source, pages: Iterable[Page], on: date) -> Reading:
         if isinstance(one, Rate):
             reading.rates[one.currency] = one
             continue
+        if not can_be_kept(one):
+            reading.refused["cannot_be_kept"] += 1
+            reading.broken_count += 1
+            continue
         key = key_of(source, one)
         other = reading.quotes.get(key)
         if other is None or _begins(other) < _begins(one):
@@ -117,6 +141,9 @@ def judge(
         raise SourceFailure("broken_rows", f"{broken} of {listed + broken}")
     if last_good_count is not None and listed < (1 - source.fall_maximum) * last_good_count:
         return Judgement("fewer_prices", f"{listed} after {last_good_count}")
+    is_listed_anew = last_good_count and reading.quotes and not source.by_region
+    if is_listed_anew and not any(key in in_force for key in reading.quotes):
+        return Judgement("other_machines", f"{listed}")
     jumped = [
         currency
         for currency, rate in reading.rates.items()

@@ -45,6 +45,13 @@ def rows(found: Any, *path: str) -> list[dict[str, Any]]:
     return found
 
 
+def texts(found: Any, what: str) -> list[str]:
+    """A list of names; anything else there means that the shape has changed."""
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise SourceFailure("schema_changed", f"no list of {what}")
+    return found
+
+
 def needed(row: dict[str, Any], *names: str) -> None:
     missing = [name for name in names if name not in row]
     if missing:
@@ -127,6 +134,8 @@ def paged(
         if not found:
             return
         cursor = str(found)
+        if not cursor.isprintable():
+            raise SourceFailure("schema_changed", "a cursor that is no text")
         if cursor in seen or len(cursor) > CURSOR_LENGTH_MAXIMUM:
             raise SourceFailure("paging_loop", f"page {number}")
         seen.add(cursor)

@@ -68,7 +68,7 @@ def _quotes(row: dict[str, Any]) -> Iterator[Quote | Refused]:
     total = answers.figure(memory.get("amount")) if isinstance(memory, dict) else None
     written = str(gpus.get("model") or "").replace("_", " ")
     facts = answers.card(written, PROVIDER, None if total is None else total / count)
-    places = [place for place in row["regions"] if isinstance(place, str)] if row.get("available") else []
+    places = answers.texts(row["regions"], "regions") if row.get("available") else []
     for place in sorted(set(places)) or [""]:
         yield Quote(
             sku=str(row["slug"])[:120], region=place[:60], tier="on_demand", amount=price, currency="USD",

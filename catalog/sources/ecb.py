@@ -18,6 +18,8 @@ DEFAULT_BASE_URL = "https://www.ecb.europa.eu"
 PATH = "/stats/eurofxref/eurofxref-daily.xml"
 KEPT = ("JPY", "EUR", "GBP", "CNY", "KRW", "INR", "AUD", "CAD", "CHF", "SEK", "NOK", "SGD")
 RATE_MAXIMUM = Decimal(1_000_000)
+STEP = Decimal("0.000001")
+"""What the rates are kept to; a rate below it would be none."""
 
 
 def fetch(
@@ -41,7 +43,7 @@ def parse(pages: Iterable[Page], on: date) -> Iterator[Rate | Refused]:
             if currency not in per_eur:
                 yield Refused(reason="no_rate")
                 continue
-            yield Rate(on=day, currency=currency, per_usd=round(per_eur[currency] / dollars, 6))
+            yield Rate(on=day, currency=currency, per_usd=_per_dollar(per_eur[currency], dollars))
 
 
 def _read(body: bytes) -> tuple[date, dict[str, Decimal]]:
@@ -67,6 +69,13 @@ def _read(body: bytes) -> tuple[date, dict[str, Decimal]]:
         raise SourceFailure("unreadable", "not XML") from None
     except (IndexError, ValueError):
         raise SourceFailure("schema_changed", "no day") from None
+
+
+def _per_dollar(per_eur: Decimal, dollars: Decimal) -> Decimal:
+    found = per_eur / dollars
+    if not STEP <= found < RATE_MAXIMUM:
+        raise SourceFailure("broken_rows", f"{found:.3e} for a dollar")
+    return found.quantize(STEP)
 
 
 def _rate(text: str) -> Decimal:

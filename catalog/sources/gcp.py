@@ -96,8 +96,8 @@ def _part(row: dict[str, Any], parts: dict[tuple[str, str, str], Decimal]) -> It
     if isinstance(amount, Refused):
         yield amount
         return
-    for region in row["serviceRegions"]:
-        parts[what, str(region)[:60], tier] = amount
+    for region in answers.texts(row["serviceRegions"], "regions"):
+        parts[what, region[:60], tier] = amount
 
 
 def _machine(

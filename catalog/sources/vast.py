@@ -45,14 +45,18 @@ def _quotes(row: dict[str, Any]) -> Iterator[Quote | Refused]:
     if row.get("rented") or row.get("rentable") is False:
         yield Refused(reason="rented")
         return
+    place = row.get("geolocation")
+    if not isinstance(row["gpu_name"], str) or not isinstance(place, str | None):
+        yield Refused(reason="cannot_be_kept", broken=True)
+        return
     count = answers.whole(row["num_gpus"])
-    facts = answers.card(str(row["gpu_name"]).replace("_", " "), PROVIDER, answers.gib(row.get("gpu_ram")))
+    facts = answers.card(row["gpu_name"].replace("_", " "), PROVIDER, answers.gib(row.get("gpu_ram")))
     if not count and not facts.get("not_comparable"):
         facts["not_comparable"] = "count_unknown"
     share = answers.figure(row.get("gpu_frac")) or Decimal(1)
     ram_gib = answers.gib(row.get("cpu_ram"))
     common: dict[str, Any] = facts | {
-        "sku": str(row["id"])[:120], "region": str(row.get("geolocation") or "")[:60], "currency": "USD",
+        "sku": str(row["id"])[:120], "region": (place or "")[:60], "currency": "USD",
         "gpu_count": count, "vcpu": answers.figure(row.get("cpu_cores_effective")),
         "ram_gib": None if ram_gib is None else (ram_gib * share).quantize(Decimal("0.01")),
         "floor": True, "availability": "available", "note": _trust(row),

@@ -23,6 +23,8 @@ METAL_NAME = re.compile(r"-(\d{1,2})-([a-z0-9-]+?)-gpu$")
 """Bare metal names its GPUs in the plan's id alone."""
 MEMORY_TOLERANCE = Decimal("0.06")
 """A card sold with 48 GB reports a little less; slices are far apart."""
+SHARE_STEP = Decimal("0.0001")
+"""Shares of a card are kept to this; a smaller one is none."""
 
 
 def fetch(
@@ -94,10 +96,10 @@ def _cloud_gpus(row: dict[str, Any]) -> dict[str, Any] | None:
         return facts | {"not_comparable": "count_unknown"}
     cards = memory_gib / Decimal(str(fact.memory_gb))
     count = max(1, round(cards))
-    if abs(cards - count) <= MEMORY_TOLERANCE * count:
+    if count <= answers.GPU_COUNT_MAXIMUM and abs(cards - count) <= MEMORY_TOLERANCE * count:
         return facts | {"gpu_count": count, "gpu_memory_gib": memory_gib / count}
-    if cards < 1:
+    if SHARE_STEP <= cards < 1:
         return facts | {
-            "gpu_count": 1, "gpu_fraction": cards.quantize(Decimal("0.0001")), "gpu_memory_gib": memory_gib,
+            "gpu_count": 1, "gpu_fraction": cards.quantize(SHARE_STEP), "gpu_memory_gib": memory_gib,
         }  # fmt: skip
     return facts | {"not_comparable": "count_unknown"}
