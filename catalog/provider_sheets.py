@@ -151,7 +151,7 @@ class ProviderLine:
 
 
 def provider_lines(on: date) -> list[ProviderLine]:
-    """Every provider with the storage that bills use and the first price of transfer: three queries."""
+    """Every provider with the storage that bills use and the first price of transfer, known ones first; 3 queries."""
     storage: dict[str, StoragePrice] = {}
     for price in StoragePrice.objects.in_force().filter(is_default=True, from_gb=0).order_by("region"):
         storage.setdefault(price.provider_id, price)
@@ -160,10 +160,11 @@ def provider_lines(on: date) -> list[ProviderLine]:
         steps = egress.setdefault(tier.provider_id, [])
         if not steps or steps[0].region == tier.region:
             steps.append(tier)
-    return [
+    lines = [
         _line_of(provider, storage.get(provider.slug), egress.get(provider.slug, []), on)
         for provider in Provider.objects.all()
     ]
+    return sorted(lines, key=lambda line: line.storage is None and line.egress is None)
 
 
 def _line_of(

@@ -194,6 +194,7 @@ def _storage_of_billing(
     row: Row, kind: str, name: str, region: str, price: str, low: int = 0, high: int | None = None,
     *, label: str, default: bool = False, note: str = "",
 ) -> dict[str, Any]:  # fmt: skip
+    source = _part(row["read_sources"], label)
     return without_unknowns(
         {
             "provider": row["provider_id"],
@@ -207,10 +208,18 @@ def _storage_of_billing(
             "currency": "USD",
             "is_default": default,
             "note": note,
-            "source": _part(row["read_sources"], label)[:400],
-            "observed": row["as_of"],
+            "source": source[:400],
+            "observed": _observed(source, row["as_of"]),
         }
     )
+
+
+def _observed(source: str, whole: str) -> str:
+    """The day of this price, where its own source tells one or says that there is none; else that of the whole row."""
+    if source.endswith("(undated)"):
+        return "undated"
+    dated = re.search(r"\b\d{4}-\d\d-\d\d$", source)
+    return dated[0] if dated else whole
 
 
 def egress_rows(pages: Iterable[Row], billing: Iterable[Row]) -> list[dict[str, Any]]:

@@ -229,7 +229,7 @@ def test_storage_of_a_kind_is_as_fast_as_its_source_says_and_no_faster(report: S
 
 def test_each_shipped_row_says_where_it_is_from_and_when() -> None:
     files = sorted(SEEDS.rglob("*.json"))
-    assert len(files) == 14
+    assert len(files) == 15
     for path in files:
         document = json.loads(path.read_text(encoding="utf-8"))
         head = document.get("observed", "")

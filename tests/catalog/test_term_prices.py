@@ -223,7 +223,7 @@ def test_bills_and_the_offers_page_use_what_was_read(ask: Ask, client: Client) -
     assert [float(step.price_per_gb) for step in terms.egress.steps] == [0.1, 0.08, 0.06]
     assert (terms.egress.until_gb, terms.egress.observed_on) == (None, AT.date())
     page = client.get(f"/catalog/offers/{Offer.objects.get().pk}/").content.decode()
-    assert "Egress from 0 to 10240 GB a month" in page
+    assert "Egress from 0 to 10,240 GB a month" in page
     assert SOURCES["aws_terms"].title in page
     assert "hand" not in page.split("Storage and data to the internet")[1].split("</table>")[0]
     assert "AWS price list: storage and transfer" in client.get("/catalog/sources/").content.decode()
