@@ -317,6 +317,19 @@ def test_another_kind_of_work_brings_its_own_fields_and_keeps_what_was_typed(
     expect(page.get_by_label("Requests in the job")).to_have_value("5000")
 
 
+@pytest.mark.parametrize("query", ["", "?kind=llm_batch", "?kind=qlora"])
+def test_no_column_is_cut_in_japanese(page: Page, catalog: list[Offer], query: str) -> None:
+    page.set_extra_http_headers({"Accept-Language": "ja"})
+    page.set_viewport_size({"width": 1280, "height": 700})
+    page.goto(f"/workbench/{query}")
+    place = page.locator("[data-fits]")
+    expect(place).to_have_class(re.compile("whole"))
+    box, last = place.bounding_box(), page.locator(".candidates-table thead th:visible").last.bounding_box()
+    assert box is not None
+    assert last is not None
+    assert last["x"] + last["width"] <= box["x"] + box["width"] + 1
+
+
 @pytest.mark.parametrize("width", [1024, 1280, 1440])
 def test_no_column_is_cut_and_its_head_stays_in_view(page: Page, catalog: list[Offer], width: int) -> None:
     page.set_viewport_size({"width": width, "height": 700})
