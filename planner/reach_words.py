@@ -22,8 +22,18 @@ LIMITS = {
 def layout(split: Layout, replicas: int) -> str:
     """How one machine is split: "Attention apart on 8 GPUs, experts spread over them"."""
     count = split.device_count
-    if split.dp > 1:
+    if split.dp > 1 and split.tp > 1:
+        how = _("Attention apart in %(groups)s groups of GPUs, experts spread over all %(n)s") % {
+            "groups": split.dp,
+            "n": count,
+        }
+    elif split.dp > 1:
         how = _("Attention apart on %(n)s GPUs, experts spread over them") % {"n": count}
+    elif split.tp > 1 and split.pp > 1:
+        how = _("Split by tensors over %(tensors)s and by layers over %(layers)s GPUs") % {
+            "tensors": split.tp,
+            "layers": split.pp,
+        }
     elif split.tp > 1:
         how = _("Split by tensors over %(n)s GPUs") % {"n": count}
     elif split.pp > 1:

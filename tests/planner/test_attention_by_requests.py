@@ -76,6 +76,19 @@ def test_the_inverse_question_knows_that_one_machine_holds_it() -> None:
     assert found.tokens >= 101_000
 
 
+@pytest.mark.parametrize(
+    ("layout", "said"),
+    [
+        (Layout(tp=2, pp=4), "Split by tensors over 2 and by layers over 4 GPUs"),
+        (Layout(dp=8, ep=8), "Attention apart on 8 GPUs, experts spread over them"),
+        (Layout(tp=4, dp=2, ep=8), "Attention apart in 2 groups of GPUs, experts spread over all 8"),
+        (Layout(tp=8), "Split by tensors over 8 GPUs"), (Layout(pp=4), "Split by layers over 4 GPUs"),
+    ],
+)  # fmt: skip
+def test_the_inverse_questions_say_the_whole_split(layout: Layout, said: str) -> None:
+    assert reach_words.layout(layout, 1) == said
+
+
 def test_nothing_is_said_where_all_ranks_share_every_request() -> None:
     assert services.compare(asked(""), at=AT).candidates[0].other_layout is None
     short = services.compare(asked(R1.replace("100600", "20000")), at=AT).candidates[0]
