@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from planner.figures import money
 from planner.sizing.results import Comparison
@@ -98,7 +99,7 @@ def entry(code: str) -> str:
         "checkpoint_resuming": _("Full state for resuming: what it holds, and where"),
         "backup_what": _("What is backed up"),
         "backup_where": _("Where the backup lies"),
-        "monitor_gpus": _("GPUs"),
+        "monitor_gpus": pgettext("to be watched", "GPUs"),
         "monitor_nodes": _("Nodes"),
         "monitor_links": _("Links"),
         "monitor_jobs": _("Progress of jobs"),
