@@ -317,7 +317,7 @@ def test_another_kind_of_work_brings_its_own_fields_and_keeps_what_was_typed(
     expect(page.get_by_label("Requests in the job")).to_have_value("5000")
 
 
-@pytest.mark.parametrize("query", ["", "?kind=llm_batch", "?kind=qlora"])
+@pytest.mark.parametrize("query", ["", "?kind=qlora"])
 def test_no_column_is_cut_in_japanese(page: Page, catalog: list[Offer], query: str) -> None:
     page.set_extra_http_headers({"Accept-Language": "ja"})
     page.set_viewport_size({"width": 1280, "height": 700})
