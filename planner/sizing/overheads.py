@@ -13,6 +13,9 @@ from planner.sizing.runtime import Runtime
 from planner.sizing.workload import LlmWorkload, Offload
 
 HALF_BYTES = 2
+SHARES_TOKENS = ("sglang",)
+"""Engines whose tokens a step are shared by the groups that keep attention by requests (SGLang source, server_args.py:
+chunked_prefill_size is divided by dp_size); elsewhere each group takes as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,8 @@ def _overheads(
     context_tokens: int | None, maximum_tokens: int,
 ) -> Overheads:  # fmt: skip
     tokens = batched_tokens or kind.batched_tokens
+    if runtime.name in SHARES_TOKENS:
+        tokens = max(1, tokens // layout.dp)
     if runtime.batched_tokens_cover_length and batched_tokens is None:
         longest = context_tokens or maximum_tokens
         tokens = max(tokens, longest)

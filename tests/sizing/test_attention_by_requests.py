@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planner.sizing import placing, steady, tried_layouts, weights
+from planner.sizing import memory, placing, steady, tried_layouts, weights
 from planner.sizing.compare import write_candidate
 from planner.sizing.constants import UNFAMILIAR
 from planner.sizing.devices import Layout
@@ -115,6 +115,16 @@ def test_weights_of_a_rank_are_those_that_a_start_log_tells() -> None:
     """vLLM on 8 H200 with attention by requests: 125.65 GiB of DeepSeek-V4-Pro a GPU, the draft layer with them."""
     found = weights.footprint(model("deepseek-ai/DeepSeek-V4-Pro"), "mxfp4", Layout(dp=8, ep=8))
     assert found.resident_bytes / GIB == pytest.approx(125.65, rel=0.05)
+
+
+def test_groups_share_the_tokens_of_a_step_where_the_engine_says_so() -> None:
+    need, card = memory.Need(weights_format="fp8"), setting(serving(), [EIGHT]).market.machines[0].device
+    for name, shared in (("sglang", 8), ("vllm", 1)):
+        plain, apart = (
+            memory.overheads(model(R1), need, engine(name, None), card, layout).batched_tokens
+            for layout in (Layout(tp=8), Layout(dp=8, ep=8))
+        )
+        assert apart == plain // shared
 
 
 def plainly(workload: ServingWorkload | BatchWorkload) -> Placement:
