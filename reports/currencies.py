@@ -12,7 +12,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, TypeVar
 
 from catalog.models import ExchangeRate
-from planner.figures import DECIMALS
+from planner.sizing.bill import rounded, share
 from planner.sizing.results import (
     Bill,
     Candidate,
@@ -76,7 +76,7 @@ def _converted(comparison: Comparison, currency: str, factor: Decimal, known: Ra
     workload = comparison.workload | {"currency": currency}
     if isinstance(workload.get("budget_per_month"), int | float):
         workload["budget_per_month"] = float(
-            _rounded(Decimal(str(workload["budget_per_month"])) * factor, currency)
+            rounded(Decimal(str(workload["budget_per_month"])) * factor, currency)
         )
     changes: dict[str, Any] = {
         "workload": workload,
@@ -91,12 +91,12 @@ def _converted(comparison: Comparison, currency: str, factor: Decimal, known: Ra
             ),
             None,
         )
-        total = bill.total if bill else _rounded(comparison.cheapest.total * factor, currency)
+        total = bill.total if bill else rounded(comparison.cheapest.total * factor, currency)
         lowest = comparison.cheapest
         update: dict[str, Any] = {"total": total, "currency": currency}
         update["unit_costs"] = {name: _small(amount, factor) for name, amount in lowest.unit_costs.items()}
         if lowest.job_cost is not None:
-            update["job_cost"] = _rounded(lowest.job_cost * factor, currency)
+            update["job_cost"] = share(lowest.job_cost * factor, currency)
         changes["cheapest"] = lowest.model_copy(update=update)
     changes["remedies"] = tuple(
         _limit(_month(each, currency, factor), currency, factor) for each in comparison.remedies
@@ -111,7 +111,7 @@ Monthly = TypeVar("Monthly", FewerReplicas, OtherLayout, Relief, Remedy, TermCos
 
 def _month(each: Monthly, currency: str, factor: Decimal) -> Monthly:
     """A month that is told beside the candidates, in the other currency."""
-    return each.model_copy(update={"total": _rounded(each.total * factor, currency), "currency": currency})
+    return each.model_copy(update={"total": rounded(each.total * factor, currency), "currency": currency})
 
 
 Limited = TypeVar("Limited", SmallestChange, Remedy)
@@ -122,7 +122,7 @@ def _limit(each: Limited, currency: str, factor: Decimal) -> Limited:
     """A change whose value is an amount, in the other currency."""
     if each.change not in AMOUNTS:
         return each
-    return each.model_copy(update={"value": float(_rounded(Decimal(str(each.value)) * factor, currency))})
+    return each.model_copy(update={"value": float(rounded(Decimal(str(each.value)) * factor, currency))})
 
 
 def _candidate(candidate: Candidate, currency: str, factor: Decimal, known: Rates) -> Candidate:
@@ -148,7 +148,7 @@ def _candidate(candidate: Candidate, currency: str, factor: Decimal, known: Rate
         ),
     }
     if candidate.batch is not None and candidate.batch.cost is not None:
-        cost = _rounded(candidate.batch.cost * factor, currency)
+        cost = share(candidate.batch.cost * factor, currency)
         changes["batch"] = candidate.batch.model_copy(update={"cost": cost})
     if candidate.fewer_replicas is not None:
         changes["fewer_replicas"] = _month(candidate.fewer_replicas, currency, factor)
@@ -159,7 +159,7 @@ def _candidate(candidate: Candidate, currency: str, factor: Decimal, known: Rate
     changes["smallest"] = tuple(
         each.model_copy(
             update={
-                "run_cost": None if each.run_cost is None else _rounded(each.run_cost * factor, currency),
+                "run_cost": None if each.run_cost is None else share(each.run_cost * factor, currency),
                 "currency": currency,
             }
         )
@@ -173,7 +173,7 @@ def _bill(bill: Bill, currency: str, factor: Decimal, known: Rates) -> Bill:
     lines = tuple(
         line
         if line.amount is None
-        else line.model_copy(update={"amount": _rounded(line.amount * factor, currency)})
+        else line.model_copy(update={"amount": rounded(line.amount * factor, currency)})
         for line in bill.lines
     )
     total = sum((line.amount for line in lines if line.amount is not None), Decimal(0))
@@ -183,9 +183,10 @@ def _bill(bill: Bill, currency: str, factor: Decimal, known: Rates) -> Bill:
     )
 
 
-def _rounded(amount: Decimal, currency: str) -> Decimal:
-    return amount.quantize(Decimal(1).scaleb(-DECIMALS.get(currency, 2)), ROUND_HALF_UP)
-
-
 def _small(amount: Decimal | None, factor: Decimal) -> Decimal | None:
-    return None if amount is None else (amount * factor).quantize(SMALL, ROUND_HALF_UP)
+    """To four decimals, and below that to two digits: nothing becomes 0 by being told in another currency."""
+    if amount is None or not amount:
+        return amount
+    found = amount * factor
+    step = SMALL if abs(found) >= SMALL else Decimal(1).scaleb(found.adjusted() - 1)
+    return found.quantize(step, ROUND_HALF_UP)

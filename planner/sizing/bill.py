@@ -160,10 +160,18 @@ def of_one_run(monthly: Bill, run: Run) -> Decimal:
     A price by the month is paid for every month begun: the bill × months ÷ runs. In the bill's currency, rounded half
     up, below its smallest unit to two digits; at least so much where the bill is.
     """
-    share = monthly.total * (months_begun(monthly, run) or 1) / run.starts
-    if 0 < share < _smallest(monthly.currency):
-        return share.quantize(Decimal(1).scaleb(share.adjusted() - 1), ROUND_HALF_UP)
-    return rounded(share, monthly.currency)
+    return share(monthly.total * (months_begun(monthly, run) or 1) / run.starts, monthly.currency)
+
+
+def share(amount: Decimal, currency: str) -> Decimal:
+    """A part of a bill: half up to the smallest unit, and below it to two digits.
+
+    >>> share(Decimal("3.487"), "USD"), share(Decimal("0.000329"), "USD")
+    (Decimal('3.49'), Decimal('0.00033'))
+    """
+    if 0 < amount < _smallest(currency):
+        return amount.quantize(Decimal(1).scaleb(amount.adjusted() - 1), ROUND_HALF_UP)
+    return rounded(amount, currency)
 
 
 def egress_amount(price: EgressPrice, gb: Decimal) -> Decimal | None:

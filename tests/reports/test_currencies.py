@@ -10,6 +10,7 @@ import openpyxl
 import pytest
 from django.test import Client
 
+from planner.sizing.bill import rounded, share
 from reports import currencies, services, sheets
 from reports.models import Plan
 from tests.factories import AT
@@ -112,3 +113,10 @@ def test_a_plan_in_yen_is_shown_in_dollars(catalog: None, crew: Crew) -> None:
             (Decimal(line) / YEN).quantize(Decimal("0.01"), ROUND_HALF_UP) for line in lines if line
         )
         assert Decimal(row["monthly"]) == expected
+
+
+def test_nothing_becomes_nothing_in_another_currency() -> None:
+    assert share(Decimal("0.00033") * Decimal("157.25"), "JPY") == Decimal("0.052")
+    assert rounded(Decimal("0.0001"), "EUR") == Decimal("0.01")
+    assert currencies._small(Decimal("0.0001"), Decimal("0.4")) == Decimal("0.000040")
+    assert currencies._small(Decimal(0), Decimal("0.4")) == 0
