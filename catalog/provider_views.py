@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from catalog import presenters, provider_sheets, sheets
+from catalog import provider_sheets, sheets, source_rows
 from catalog.forms import TermsForm
 from catalog.models import Offer, Provider
 from catalog.sources import SOURCES
@@ -36,6 +36,6 @@ def provider(request: HttpRequest, slug: str) -> HttpResponse:
         "terms": sheets.billing_facts(getattr(found, "billing", None)),
         "speeds": [sheets.storage_speed_row(one) for one in found.storage_speeds.all()],
         "offer_count": Offer.objects.current().with_accelerator().filter(provider=found).count(),
-        "sources": presenters.source_rows(listing, at),
+        "sources": source_rows.source_rows(listing, at),
     }  # fmt: skip
     return render(request, "catalog/provider.html", context)

@@ -35,6 +35,8 @@ from catalog.source_words import shortened
 from catalog.term_prices import replace
 
 SEEDS = Path(__file__).parent / "seeds"
+SEED_SUFFIXES = (".json", ".csv", ".gz")
+"""Whatever else lies beside the seeds for a moment says nothing of them."""
 
 
 @dataclass
@@ -60,7 +62,7 @@ class SeedReport:
 
 def seeds_sha256(folder: Path = SEEDS) -> str:
     digest = hashlib.sha256()
-    for path in sorted(path for path in folder.iterdir() if path.is_file()):
+    for path in sorted(path for path in folder.iterdir() if path.suffix in SEED_SUFFIXES):
         digest.update(path.name.encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -13,6 +13,7 @@ from catalog.facts import AcceleratorFact, accelerators
 from catalog.models import BillingTerms, MachineType, Offer, StorageSpeed
 
 MIB = 2**20
+GIB = 2**30
 
 
 @dataclass(frozen=True)

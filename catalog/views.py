@@ -14,7 +14,16 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.access import signed_in
-from catalog import history, presenters, price_charts, provider_sheets, services, sheets
+from catalog import (
+    accelerator_sheets,
+    history,
+    presenters,
+    price_charts,
+    provider_sheets,
+    services,
+    sheets,
+    source_rows,
+)
 from catalog.facts import accelerators as accelerator_facts
 from catalog.forms import AcceleratorFilterForm, FilterForm, OfferFilterForm
 from catalog.kept_lists import PAGES_MAXIMUM, FirstPages
@@ -37,7 +46,7 @@ COMPARED_MAXIMUM = 4
 @require_safe
 def accelerators(request: HttpRequest) -> HttpResponse:
     form = AcceleratorFilterForm(request.GET)
-    rows = [presenters.accelerator_row(fact) for fact in form.found()]
+    rows = [accelerator_sheets.accelerator_row(fact) for fact in form.found()]
     context = {"form": form, "rows": rows, "total": len(accelerator_facts()), **_sorting(request, form)}
     return _page_or_list(request, "catalog/accelerators.html", "catalog/_accelerator_table.html", context)
 
@@ -50,7 +59,7 @@ def side_by_side(request: HttpRequest) -> HttpResponse:
     chosen = [facts[name] for name in asked if name in facts][:COMPARED_MAXIMUM]
     context = {
         "chosen": chosen,
-        "groups": presenters.fact_columns(chosen),
+        "groups": accelerator_sheets.fact_columns(chosen),
         "unknown": [name for name in asked if name not in facts],
         "too_many": len([name for name in asked if name in facts]) > COMPARED_MAXIMUM,
         "maximum": COMPARED_MAXIMUM,
@@ -75,7 +84,7 @@ def accelerator(request: HttpRequest, name: str) -> HttpResponse:
     points = history.market_of(name, at.date())
     context = {
         "fact": fact,
-        "groups": presenters.fact_groups(fact),
+        "groups": accelerator_sheets.fact_groups(fact),
         "drivers": sheets.driver_sheet(fact),
         "market": presenters.market_rows(points),
         "market_chart": price_charts.of_market(points),
@@ -134,8 +143,8 @@ def offer(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 def sources(request: HttpRequest) -> HttpResponse:
     at = timezone.now()
-    rows, shipped = presenters.source_rows(list(SOURCES.values()), at), presenters.shipped_sources()
-    context = {"rows": rows, "shipped": shipped, "standing": presenters.standing(rows, shipped, nightly())}
+    rows, shipped = source_rows.source_rows(list(SOURCES.values()), at), source_rows.shipped_sources()
+    context = {"rows": rows, "shipped": shipped, "standing": source_rows.standing(rows, shipped, nightly())}
     return render(request, "catalog/sources.html", context)
 
 
@@ -146,9 +155,9 @@ def source(request: HttpRequest, name: str) -> HttpResponse:
     at = timezone.now()
     runs = Refresh.objects.filter(source=name).prefetch_related("decisions__user")[:RUNS_SHOWN]
     context = {
-        "row": presenters.source_row(SOURCES[name], at),
-        "runs": [presenters.run_row(run, at) for run in runs],
-        "kept_back": presenters.kept_back_rows(name),
+        "row": source_rows.source_row(SOURCES[name], at),
+        "runs": [source_rows.run_row(run, at) for run in runs],
+        "kept_back": source_rows.kept_back_rows(name),
     }
     return _page_or_list(request, "catalog/source.html", "catalog/_source_state.html", context)
 
@@ -158,7 +167,7 @@ def source(request: HttpRequest, name: str) -> HttpResponse:
 def review(request: HttpRequest) -> HttpResponse:
     """What came in and is not understood: cards, counts and sizes that somebody should look at."""
     staff(request)
-    return render(request, "catalog/review.html", {"groups": presenters.review_groups()})
+    return render(request, "catalog/review.html", {"groups": source_rows.review_groups()})
 
 
 @require_POST

@@ -10,7 +10,7 @@ from django.test import Client
 from catalog import kept_lists
 from catalog.kept_lists import FirstPages
 from catalog.models import CatalogVersion, Offer
-from catalog.presenters import shipped_sources
+from catalog.source_rows import shipped_sources
 from tests.factories import AT
 from tests.planner.factories import make_offer
 
