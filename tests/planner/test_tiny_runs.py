@@ -1,0 +1,56 @@
+"""A job of milliseconds is not told to take no time or to cost nothing, on any surface."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from html import unescape
+
+import pytest
+from django.test import Client
+
+from planner import services
+from tests.planner.factories import make_small_catalog
+
+pytestmark = pytest.mark.django_db
+
+TINY = "kind=llm_batch&requests=1&in=10&out=5"
+NOTHING = re.compile(r"(?<![\d.,])0(?:\.0+)? h\b|\$0\.0+(?![\d])")
+
+
+@pytest.fixture(autouse=True)
+def catalog(db: None) -> Iterator[None]:
+    services.forget()
+    make_small_catalog()
+    yield
+    services.forget()
+
+
+def test_the_page_says_seconds_and_parts_of_a_cent(client: Client) -> None:
+    page = unescape(client.get(f"/workbench/?{TINY}").content.decode())
+    assert re.search(r"<h1[^>]*>[^<]* the job in [\d.]+ ms</h1>", page)
+    words = re.sub(r"<[^>]+>", " ", page[page.index('id="strip"') : page.index('id="h-candidates"')])
+    assert NOTHING.search(words) is None, NOTHING.search(words)
+    assert "0.01 h a month" in words
+
+
+def test_no_row_is_free_or_takes_no_time(client: Client) -> None:
+    text = client.get(f"/plans/draft/export.csv?{TINY}").content.decode("utf-8-sig")
+    rows = [row for row in csv.DictReader(io.StringIO(text)) if row["status"] == "candidate"]
+    assert rows
+    for row in rows:
+        for name in ("monthly", "job_cost", "hours", "job_hours", "per_million"):
+            found = [
+                value
+                for key, value in row.items()
+                if key.startswith(name) and value and key != "monthly_bound"
+            ]
+            assert all(float(value) > 0 for value in found), (name, found)
+
+
+def test_the_pattern_would_see_nothing_told() -> None:
+    assert NOTHING.search("cost $0.00 a month")
+    assert NOTHING.search("takes 0 h")
+    assert not NOTHING.search("cost $0.00033 and 730 h, 0.01 h")
