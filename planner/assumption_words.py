@@ -86,7 +86,9 @@ UNITS: dict[str, str | Promise] = {
     "byte/request": _("byte/request"),
     "byte/s": _("byte/s"),
     "token/s": _("token/s"),
+    "tokens": _("tokens"),
     "day": _("day"),
+    "days": _("days"),
     "month": _("month"),
 }
 PRICES: dict[str, str | Promise] = {

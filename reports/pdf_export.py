@@ -162,7 +162,7 @@ def _workload(item: SheetWorkload) -> dict[str, Any]:
         "heads": [
             {
                 "title": str(column.title),
-                "unit": view.currency if column.kind == "money" else str(column.unit),
+                "unit": view.currency if column.kind == "money" else assumption_words.unit(str(column.unit)),
                 "numeric": column.kind in ("number", "money"),
                 "width": WIDTHS.get(column.key, WIDTHS_BY_KIND[column.kind]),
             }
@@ -241,6 +241,7 @@ def _bill(quote: presenters.QuoteView) -> dict[str, Any]:
         "title": f"{row.it.rank}. {quote.offer}",
         "total": quote.monthly,
         "hours": _("Billed hours a month: %(hours)s") % {"hours": f"{row.it.monthly.hours:,.2f}"},
+        "told": [list(fact) for fact in row.told],
         "lines": [
             {
                 "what": line.what,

@@ -202,7 +202,7 @@ def _opening(column: Column, is_number: bool, language: str, currency: str) -> s
 
 
 def _write_opening(column: Column, is_number: bool, currency: str) -> str:
-    of = currency if column.kind == "money" else column.unit
+    of = currency if column.kind == "money" else assumption_words.unit(str(column.unit))
     unit = f" ({of})" if of else ""
     kind = ' class="num"' if is_number else ""
     label = conditional_escape(f"{short(column)}{unit}")
