@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
+from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
 from planner.wording import FORMATS, Text, bare, listed, word
@@ -78,7 +80,13 @@ def change(what: Mapping[str, Any]) -> str:
 def _change(code: str, to: Any) -> str:
     if code not in CHANGES:
         return f"{bare(code)}: {to}" if to not in ("", None) else bare(code)
-    return str(CHANGES[code]) % {"to": shown(code, to)}
+    return _template(code, get_language() or "") % {"to": shown(code, to)}
+
+
+@lru_cache(maxsize=512)
+def _template(code: str, language: str) -> str:
+    """The same few changes are said of dozens of machines."""
+    return str(CHANGES[code])
 
 
 def shown(code: str, to: Any) -> str:

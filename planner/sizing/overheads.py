@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ from planner.sizing.runtime import Runtime
 from planner.sizing.workload import LlmWorkload, Offload
 
 HALF_BYTES = 2
+NOTHING_MOVED = Offload()
 SHARES_TOKENS = ("sglang",)
 """Engines whose tokens a step are shared by the groups that keep attention by requests (SGLang source, server_args.py:
 chunked_prefill_size is divided by dp_size); elsewhere each group takes as many."""
@@ -37,7 +38,7 @@ class Need:
     """The engine's context limit, where it is not ``maximum_tokens``."""
     drafts: bool = False
     """Whether the checkpoint's own draft layers are loaded (``drafting``)."""
-    offload: Offload = field(default_factory=Offload)
+    offload: Offload = NOTHING_MOVED
     """Weights that are kept in host memory."""
     context_parallel: int = 1
     """Ranks of one tensor-parallel group that share the tokens of the cache."""
@@ -61,7 +62,8 @@ class Need:
             eager=bool(options.enforce_eager),
             drafts=options.speculative_tokens is not None,
             context_parallel=options.decode_context_parallel or 1,
-            offload=workload.offload,
+            # One object for the usual, so that what is kept for it is found at once.
+            offload=NOTHING_MOVED if workload.offload == NOTHING_MOVED else workload.offload,
             kv_offload_bytes=workload.kv_offload_gib * GIB,
         )
 

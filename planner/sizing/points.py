@@ -127,15 +127,18 @@ def classes_of(
     """The classes whose constants hold for this combination; ``software`` where it is not the runtime's own."""
     rate = compute_rate(device, weights_format)
     own = software or Software(runtime.name, *engine_era(runtime.name, version_key(runtime.version)))
+    kernels = format_class(weights_format, rate.saves_memory_only if rate else False)
+    is_eager = eager or _before_graphs(runtime)
+    return _classes(own, device_class(device), kernels, link_class(link), is_eager)
+
+
+@lru_cache(maxsize=1024)
+def _classes(software: Software, device: str, kernels: str, link: str, is_eager: bool) -> PointClasses:
+    """One object for all points of the same classes: what is kept for it is found at once."""
     return PointClasses(
-        engine=own.engine,
-        era=own.era,
-        year=own.year,
-        device=device_class(device),
-        format=format_class(weights_format, rate.saves_memory_only if rate else False),
-        link=link_class(link),
-        launch="eager" if eager or _before_graphs(runtime) else "graphs",
-    )
+        engine=software.engine, era=software.era, year=software.year, device=device, format=kernels, link=link,
+        launch="eager" if is_eager else "graphs",
+    )  # fmt: skip
 
 
 def link_bytes_per_s(device: Device, link: Link) -> float:

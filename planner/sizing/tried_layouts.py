@@ -21,8 +21,9 @@ STAGES_MAXIMUM = 4
 """More stages are measured as slower than predicted (8: by a fifth to a half)."""
 
 
+@lru_cache(maxsize=1024)
 def plain(runtime: Runtime, devices: int) -> Layout:
-    """By layers or by tensors, as the engine does."""
+    """By layers or by tensors, as the engine does: one object for each, so that what is kept for it is found fast."""
     return Layout(pp=devices) if runtime.splits_layers else Layout(tp=devices)
 
 
