@@ -106,6 +106,13 @@ class CandidateView:
         return quote_facts(self.it.offer.quote) if self.it.offer.quote else ()
 
     @property
+    def told(self) -> tuple[tuple[str, str], ...]:
+        """For paper: the stock as last seen, and what the provider was asked and answered."""
+        offer = self.it.offer
+        seen = ((_("Stock as last seen"), f"{self.stock} ({offer.stock_on})"),) if self.stock else ()
+        return (*seen, *self.quote)
+
+    @property
     def memory(self) -> MemoryBar:
         return memory_bar(self.it.memory)
 

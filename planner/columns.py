@@ -121,6 +121,11 @@ def _line(what: str) -> Callable[[Candidate], Decimal | None]:
     return amount
 
 
+def _answer(name: str, title: str | Promise, kind: Kind, unit: str = "") -> Column:
+    """What a provider answered with a private offer; nothing where it was not asked or did not say."""
+    return Column(name, title, kind, lambda c: getattr(c.offer.quote, name) if c.offer.quote else None, unit)
+
+
 def _per(candidate: Candidate, whole: float) -> Decimal | None:
     """Monthly total per unit of something all machines have together."""
     machines = candidate.machines * candidate.offer.gpu_count
@@ -248,6 +253,13 @@ PRICE: tuple[Column, ...] = (
     Column("valid_until", _("Quote valid until"), "date",
            lambda c: c.offer.quote.valid_until if c.offer.quote else None),
     Column("expired", _("Quote expired"), "flag", lambda c: c.offer.quote.expired if c.offer.quote else None),
+    _answer("survives_restart", _("Local data survive a restart"), "code"),
+    _answer("survives_host_change", _("Local data survive a change of host"), "code"),
+    _answer("survives_contract_end", _("Local data survive the end of the contract"), "code"),
+    _answer("data_location", _("Where data lie"), "text"),
+    _answer("availability", _("Availability at the wanted date"), "text"),
+    _answer("startup_minutes", _("Start-up time"), "number", "min"),
+    _answer("answered_on", _("Answered on"), "date"),
 )  # fmt: skip
 
 KNOWN: tuple[Column, ...] = (

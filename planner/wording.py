@@ -173,6 +173,8 @@ STOCKS: dict[str, Text] = {
     "none": _("none at the moment"),
 }
 
+YES_NO: dict[str, Text] = {"yes": _("yes"), "no": _("no")}
+
 _TABLES: dict[str, Mapping[str, Text]] = {
     "verdict": VERDICTS,
     "limit": LIMITS,
@@ -182,6 +184,9 @@ _TABLES: dict[str, Mapping[str, Text]] = {
     "price_unit": PRICE_UNITS,
     "missing": MISSING,
     "stock": STOCKS,
+    "survives_restart": YES_NO,
+    "survives_host_change": YES_NO,
+    "survives_contract_end": YES_NO,
     "misses": TARGETS,
     "warnings": WARNINGS,
     "line": LINES,

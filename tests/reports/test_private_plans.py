@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from typing import Any
 
 import pytest
 from django.test import Client
+from pypdf import PdfReader
 
 from accounts.services import personal_team
 from catalog import private_offers
@@ -49,6 +52,34 @@ def test_the_team_sees_its_quote_in_plan_and_files(version: PlanVersion, crew: C
     first = answers(viewer.get(f"{path}export.json").content)[0]
     assert first["offer"]["quote"]["data_location"] == "Ishikari DC"
     assert first["rank"] == 1
+
+
+def test_answers_of_a_provider_reach_comparison_csv_and_pdf_with_their_day(catalog: None, crew: Crew) -> None:
+    form = QuoteForm(GOOD | {"provider_name": "OFFER-CANARY", "reference": "QUOTE-77", "data_location": "Ishikari DC",
+                             "accelerator_as_written": "H100-SXM5", "gpu_count": "1", "amount": "0.10",
+                             "currency": "USD", "unit": "hour", "survives_restart": "yes", "survives_host_change": "no",
+                             "availability": "from the 15th", "startup_minutes": "12", "answered_on": "2026-11-20",
+                             })  # fmt: skip
+    assert form.is_valid(), form.errors
+    private_offers.add(crew.team, form.values(), user=crew.owner, at=AT)
+    version = save_plan(crew.team, crew.owner)
+    viewer = crew.client("viewer")
+    path = f"/plans/{version.plan.slug}/"
+    rows = csv.DictReader(io.StringIO(viewer.get(f"{path}export.csv").content.decode("utf-8-sig")))
+    first = next(row for row in rows if row["provider"] == "OFFER-CANARY")
+    names = (
+        "survives_restart",
+        "survives_host_change",
+        "survives_contract_end",
+        "data_location",
+        "availability",
+    )
+    assert [first[name] for name in names] == ["yes", "no", "", "Ishikari DC", "from the 15th"]
+    assert (first["startup_minutes_min"], first["answered_on"]) == ("12", "2026-11-20")
+    paper = PdfReader(io.BytesIO(viewer.get(f"{path}export.pdf").content))
+    text = " ".join(" ".join(page.extract_text() for page in paper.pages).split())
+    for told in ("Ishikari DC", "from the 15th", "12 min", "2026-11-20", "QUOTE-77"):
+        assert told in text, told
 
 
 def test_no_link_and_no_file_of_it_shows_a_private_offer(version: PlanVersion, crew: Crew) -> None:
