@@ -124,7 +124,6 @@ SPEED = (
     _figure("micro_batch", gettext_lazy("Micro-batch"), "micro_batch", decimals=0),
     _figure("accumulation", gettext_lazy("Accumulation"), "accumulation", decimals=0),
     _figure("zero_stage", gettext_lazy("ZeRO stage"), "zero_stage", decimals=0),
-    Column("pp", gettext_lazy("Pipeline parallel"), "number", lambda c: c.layout.pp, decimals=0),
     _figure("checkpoint", gettext_lazy("Checkpoint"), "checkpoint_bytes", "GB", scale=GB),
     _figure("checkpoint_every", gettext_lazy("Checkpoint every"), "checkpoint_interval_s", "min", scale=60),
     _figure("interruptions", gettext_lazy("Failures expected"), "interruptions"),

@@ -174,8 +174,8 @@ def test_the_page_of_a_subject_is_about_the_first_row_of_the_table(client: Clien
     query = "managed_in=0.1&managed_out=0.5"
     for subject in ("utilisation", "tpot", "memory"):
         page = client.get(f"/workbench/explore/{subject}/?{query}")
-        table = client.get("/workbench/").context["answer"]["comparison"]
-        assert page.context["of"].offer.offer_id == table.candidates[0].offer.offer_id
+        first = client.get("/workbench/").context["view"].rows[0].it
+        assert page.context["of"].offer.offer_id == first.offer.offer_id
     assert "of full use on" in client.get(f"/workbench/explore/utilisation/?{query}").content.decode()
 
 
