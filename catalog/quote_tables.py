@@ -25,7 +25,8 @@ HEADS: dict[str, str] = {
     "provider_name": "provider|vendor|supplier|company|プロバイダ|プロバイダー|事業者|会社|会社名|提供元|ベンダー",
     "reference": "quote|quote no|quote number|reference|ref|quotation|quotation no|見積番号|見積no|見積書番号",
     "sku": "machine|instance|instance type|sku|product|model|item|型番|品名|商品|インスタンス|サーバー|構成",
-    "accelerator_as_written": "gpu|accelerator|card|gpu model|gpu type|アクセラレータ|アクセラレーター|gpu種別|gpuモデル",
+    "accelerator_as_written": "gpu|accelerator|card|gpu model|gpu type|アクセラレータ|アクセラレーター"
+    "|gpu種別|gpuモデル",
     "gpu_count": "gpus|gpu count|count|qty|quantity|number of gpus|gpu数|枚数|数量|gpu枚数",
     "vcpu": "vcpu|vcpus|cpu|cores|cpuコア|コア数",
     "ram_gib": "ram|memory|ram gib|ram gb|メモリ|メモリー",
