@@ -16,6 +16,7 @@ from django.utils import timezone
 from planner import kinds, market, reach
 from planner.kinds.frame import Kind
 from planner.sizing.compare import compare
+from planner.sizing.devices import Layout
 from planner.sizing.results import Candidate
 from planner.sizing.workload import (
     Concurrency,
@@ -32,21 +33,31 @@ from tests.sizing.markets import Row, setting
 R1 = {"model": {"id": "deepseek-ai/DeepSeek-R1"}, "weights_format": "fp8"}
 
 
-def test_ten_users_of_deepseek_r1_on_one_machine_of_eight_h200() -> None:
+@pytest.mark.parametrize(
+    ("users", "layout", "request_bytes"),
+    [
+        # The fullest of four stages has 16 of 61 layers, whose latent cache is whole on each of its two ranks.
+        (10, Layout(tp=2, pp=4), 10 * 16 * 576 * 2),
+        # Two requests on each of eight ranks that attend apart, all 61 layers of each.
+        (16, Layout(dp=8, ep=8), 2 * 61 * 576 * 2),
+    ],
+)
+def test_users_of_deepseek_r1_on_one_machine_of_eight_h200(
+    users: int, layout: Layout, request_bytes: int
+) -> None:
     found = reach.answer(
-        ServingWorkload.model_validate(R1), accelerator="H200-SXM", count=8, users=10, tokens=32768,
+        ServingWorkload.model_validate(R1), accelerator="H200-SXM", count=8, users=users, tokens=32768,
         with_models=False,
     )  # fmt: skip
     assert found.longest_context is not None
     assert found.most_users is not None
-    # By hand: what is left of the machine beside the headroom, over 70,272 bytes a token (61 layers × 576 × 2 B)
-    # of the two requests that each of eight ranks holds.
+    # By hand: what is left of a device beside the headroom, over the bytes of a token of its requests.
     split = found.longest_context.split
     free = split.usable_bytes - split.headroom_bytes - (split.needed_bytes - split.kv_needed_bytes)
-    assert found.longest_context.users_per_replica == 10
-    assert found.longest_context.layout.dp == 8
-    assert found.longest_context.value == pytest.approx(free / 2 / 70_272, rel=0.001)
-    assert found.most_users.value >= 10
+    assert found.longest_context.users_per_replica == users
+    assert found.longest_context.layout == layout
+    assert found.longest_context.value == pytest.approx(free / request_bytes, rel=0.001)
+    assert found.most_users.value >= users
     assert found.longest_context.value > 32768
 
 
