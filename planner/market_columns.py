@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
@@ -11,6 +12,7 @@ import numpy as np
 
 from catalog.facts import accelerators
 from catalog.models import STALE_DAYS
+from catalog.places import words_for
 from planner import inputs
 from planner.market_rows import Place, ProviderTerms, Row
 from planner.sizing import offers
@@ -19,6 +21,7 @@ from planner.sizing.offers import Market, Rates, Terms
 from planner.sizing.quantities import GIB
 from planner.sizing.results import HostFacts, OfferFacts
 
+COUNTRY_AT_END = re.compile(r", ([A-Z]{2})$")
 FACTS_KEPT = 8_192
 """Readable rows kept per market; the same ones are shown again and again."""
 
@@ -157,7 +160,9 @@ def _region_keys(row: Row, places: dict[tuple[str, str], Place]) -> frozenset[st
         return place.keys
     if not row.region:
         return frozenset()
-    return frozenset((row.region.casefold(), f"{row.provider}:{row.region}".casefold()))
+    country = COUNTRY_AT_END.search(row.region)  # a marketplace's "Virginia, US"
+    words = (row.region, f"{row.provider}:{row.region}", *words_for(country[1] if country else ""))
+    return frozenset(word.casefold() for word in words)
 
 
 class _Facts:

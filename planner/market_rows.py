@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from catalog.models import BillingTerms, EgressTier, ExchangeRate, Offer, Price, Region, StoragePrice
+from catalog.places import words_for
 from planner.sizing import offers
 from planner.sizing.offers import EgressStep, Rates
 from planner.sizing.quantities import GB
@@ -110,7 +111,7 @@ def places() -> dict[tuple[str, str], Place]:
     for provider, code, country, city, name, name_ja in Region.objects.values_list(
         "provider_id", "code", "country", "city", "name", "name_ja"
     ):
-        words = (code, f"{provider}:{code}", country, city, name, name_ja)
+        words = (code, f"{provider}:{code}", city, name, name_ja, *words_for(country))
         places[provider, code] = Place(name, name_ja, frozenset(word.casefold() for word in words if word))
     return places
 

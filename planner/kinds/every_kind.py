@@ -61,7 +61,9 @@ FILTERS: dict[str, SheetField] = {
         label=_("Regions"),
         path=("filters", "regions"),
         typed=True,
-        help_text=_("Region codes, cities or two-letter countries, with commas. Empty: any."),
+        help_text=_(
+            "Codes of regions, cities, countries or parts of the world (EU, Asia …), with commas. Empty: any."
+        ),
     ),
     "include": NamesField(label=_("Only these accelerators"), path=("filters", "include"), typed=True),
     "exclude": NamesField(label=_("Not these accelerators"), path=("filters", "exclude"), typed=True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -12,6 +13,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from catalog import recording
 from catalog.models import CatalogVersion, Offer, Price
+from catalog.places import COUNTRIES, words_for
+from catalog.seed_loading import SEEDS
 from planner import kinds, market, services
 from planner.candidate_views import candidate_view
 from planner.figures import cell
@@ -49,6 +52,34 @@ def test_the_market_holds_the_comparable_offers_with_terms_places_and_rates(at: 
     assert found.terms[found.terms_index[other]].storage is None
     assert found.regions[found.region_index[other]] == frozenset()
     assert found.rates.factor("USD", "JPY") == Decimal("157.25")
+
+
+@pytest.mark.django_db
+def test_a_filter_may_name_a_country_or_a_part_of_the_world(at: datetime) -> None:
+    tokyo, *_others = make_small_catalog()
+    virginia = make_offer(provider="known", sku="somewhere", region="Virginia, US")
+    unsaid = make_offer(provider="known", sku="nowhere", region="Atlantis")
+
+    def named(*words: str) -> set[int]:
+        workload = ServingWorkload(filters=Filters(regions=words))
+        kept = services.compare(workload, at=at, limit=200).candidates
+        return {candidate.offer.offer_id for candidate in kept}
+
+    for word in ("Asia", "アジア", "Japan", "日本", "jp"):
+        assert tokyo.pk in named(word)
+        assert not {virginia.pk, unsaid.pk} & named(word)
+    assert named("North America") == named("usa") == {virginia.pk}
+    assert named("EU") == set()
+    assert named("Asia", "usa") == named("Asia") | {virginia.pk}
+
+
+def test_every_country_of_a_region_has_names_and_a_part_of_the_world() -> None:
+    shipped = json.loads((SEEDS / "regions.json").read_text(encoding="utf-8"))["regions"]
+    countries = {region["country"] for region in shipped if region.get("country")}
+    assert len(countries) > 20
+    for country in countries:
+        assert country in COUNTRIES
+        assert len(words_for(country)) > 1 + len(COUNTRIES[country]), country
 
 
 @pytest.mark.django_db
