@@ -31,7 +31,8 @@ def test_a_figure_leads_to_how_it_comes_about_on_the_candidates_page() -> None:
     there = Context({"row": ROW, "plain_query": "users=9&in=5"})
     assert opened(there, Figure("31.0", "ms", "20–40 ms", "ttft_s")) == (
         '<a class="why-figure fitted" href="/workbench/candidate/7/?users=9&amp;in=5#d-ttft_s" '
-        'title="How this figure comes about: it rests on constants fitted on published measurements">31.0 ms</a><span class="sub">20–40 ms</span>'
+        'title="How this figure comes about: it rests on constants fitted on published measurements">31.0 ms</a>'
+        '<span class="sub">20–40 ms</span>'
     )
     here = Context({"row": ROW, "plain_query": "users=9", "is_page": True})
     assert 'href="#d-ttft_s"' in opened(here, Figure("31.0", "ms", "", "ttft_s"))
