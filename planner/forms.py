@@ -37,8 +37,10 @@ from planner.kinds.frame import Kind
 from planner.models import PastedConfig
 from planner.options import WEIGHTS, Choices, variants
 from planner.query_text import (
+    LEFT_KIND,
     LENGTHS,
     average_below,
+    drop_defaults_of,
     key_of,
     longest_above,
     merge_assumed,
@@ -95,6 +97,9 @@ class WorkbenchForm(forms.Form):
         merge_assumed(given)
         data: MultiValueDict[str, str] = MultiValueDict()
         fields = {"kind": _chooser(), **kind.fields, **VIEW_FIELDS}
+        left = kinds.BY_NAME.get(given.get(LEFT_KIND, ""), kind)
+        if left is not kind:
+            drop_defaults_of(left, given)
         for name, field in fields.items():
             key = key_of(name)
             if key in given:

@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from django.http import QueryDict
 
 from planner import kinds
-from planner.fields import SheetField, names_of
+from planner.fields import NumberField, SheetField, names_of
 from planner.kinds.frame import Kind
 from planner.sizing.workload import TOKENS_MAXIMUM
+from planner.typed_numbers import number_text
 
 PARKED_LENGTH_MAXIMUM = 200
 ASSUME = "assume"
+LEFT_KIND = "left_kind"
+"""Key under which a form tells of which kind it was drawn."""
 LENGTHS = (("in", "in_max"), ("out", "out_max"))
 """Keys of a typical length and of the longest."""
 
@@ -50,6 +53,20 @@ def longest_above(typical: str, longest: str) -> str:
     if not (typical.isascii() and typical.isdigit() and len(typical) <= len(str(TOKENS_MAXIMUM))):
         return longest  # Said at the field of the typical length.
     return typical if int(longest) < int(typical) <= TOKENS_MAXIMUM else longest
+
+
+def drop_defaults_of(left: Kind, given: QueryDict) -> None:
+    """Takes out what stood at its default in the form of another kind, so that the chosen kind has its own default."""
+    for name, field in left.fields.items():
+        key = key_of(name)
+        if key not in given:
+            continue
+        text = ",".join(str(value) for value in given.getlist(key)).strip()
+        is_default = text == field.default
+        if isinstance(field, NumberField) and text:
+            is_default = field.says_default(number_text(text))
+        if is_default:
+            del given[key]
 
 
 def method_key(kind: Kind) -> str:

@@ -363,3 +363,36 @@ def test_a_name_that_could_be_several_models_or_is_known_is_not_read_as_another(
 def test_a_number_below_one_is_told_without_the_plural_of_its_unit() -> None:
     form = WorkbenchForm.from_query(QueryDict("out=0"))
     assert form.errors["out"] == ["0 is too small: at least 1 is accepted."]
+
+
+def as_drawn(left: str, **typed: str) -> str:
+    """What a browser sends of the untouched form of a kind, but for what was typed."""
+    form = form_of(f"kind={left}")
+    drawn = {key_: text or default for _name, key_, default, text in form.state}
+    sent = drawn | {"left_kind": left} | typed
+    return "&".join(f"{name}={text}" for name, text in sent.items())
+
+
+@pytest.mark.parametrize("left", [kind.key for kind in kinds.KINDS])
+@pytest.mark.parametrize("chosen", [kind.key for kind in kinds.KINDS])
+def test_another_kind_begins_with_its_own_defaults_where_nothing_was_changed(left: str, chosen: str) -> None:
+    form = form_of(as_drawn(left, kind=chosen))
+    assert form.is_valid(), form.errors
+    plain = form_of(f"kind={chosen}")
+    assert plain.is_valid(), plain.errors
+    assert form.workload() == plain.workload()
+    assert form.query_string() == plain.query_string()
+
+
+def test_what_was_typed_goes_along_into_another_kind() -> None:
+    form = form_of(as_drawn("llm_serving", kind="pretraining", starts="2", storage="250", days="20"))
+    assert form.is_valid(), form.errors
+    asked = form.workload()
+    assert (asked.schedule.starts_per_day, asked.schedule.days_per_month, asked.storage_gb) == (2, 20, 250)
+    assert "left_kind" not in form.query_string()
+
+
+def test_a_typed_value_that_is_the_default_of_the_chosen_kind_alone_is_kept() -> None:
+    form = form_of(as_drawn("lora", kind="llm_serving", starts="1.0", deadline="720"))
+    assert form.is_valid(), form.errors
+    assert form.workload().schedule.starts_per_day == 1
