@@ -20,6 +20,7 @@ from planner.kinds.frame import Kind
 from planner.rejections import RejectedGroup, rejected_groups
 from planner.remedies import ReliefView, RemedyView
 from planner.sizing.results import Candidate, Comparison
+from planner.sizing.workload import Filters
 
 
 def model_label(
@@ -178,6 +179,8 @@ def _as_ranked(candidate: Candidate) -> Decimal:
 
 def _headline(comparison: Comparison, best: Candidate | None) -> tuple[str, str]:
     if best is None:
+        if any(remedy.change in Filters.model_fields for remedy in comparison.remedies):
+            return "nothing", _("No machine that the filters leave can run this as asked")
         return "nothing", _("No machine on the market can run this as asked")
     words: dict[str, Any] = {
         "gpus": f"{best.gpus_per_replica:,}",

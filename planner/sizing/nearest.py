@@ -52,8 +52,8 @@ def remedies(setting: Setting[Any], weighed: Weighed) -> tuple[Tried, ...]:
     In this order: a target, deadline or budget moved by at most a quarter; what the kind says nothing runs without,
     as a context no longer than the model allows; the kind's other changes, as narrower weights or a loss in chunks; a
     target, deadline or budget moved as far as it takes; less headroom; a filter lifted, which is to rent something
-    else or elsewhere; then a second one of the kind's own. Of each family the first that gives a candidate meeting
-    everything counts; where nothing runs at all as asked, one that fits without the headroom does, too.
+    else or elsewhere; then a second one of the kind's own, and other filters. Of each family the first that gives a
+    candidate meeting everything counts; where nothing runs at all as asked, one that fits without the headroom does, too.
     """
     found: list[Tried] = []
     for family in _families(setting, weighed):
@@ -79,8 +79,11 @@ def _families(setting: Setting[Any], weighed: Weighed) -> Iterator[Sequence[Chan
     yield [change for change in own if not change.is_needed]
     yield far
     yield _headroom(setting, weighed)
-    yield _filter(setting, weighed)
+    filters = _filters(setting, weighed)
+    yield filters
     yield [change for change in own if not change.is_needed]
+    yield filters
+    yield filters
 
 
 def _rounded_up(value: float) -> float:
@@ -135,22 +138,20 @@ def _over_budget(weighed: Weighed, workload: CommonWorkload, row: int) -> bool:
     return budget is not None and weighed.total_minor[row] > budget * MINOR_UNITS[weighed.currency]
 
 
-def _filter(setting: Setting[Any], weighed: Weighed) -> list[Change]:
-    """The filter whose lifting alone shows most offers that meet everything.
+def _filters(setting: Setting[Any], weighed: Weighed) -> list[Change]:
+    """Each filter whose lifting alone shows offers that meet everything, the one that shows most of them first.
 
     Offers that break another rule besides are not counted: they would stay hidden. A limit is moved only as far
     as its first offer needs, and the terms of sale by one tier.
     """
-    most, best = 0, None
+    found: list[tuple[int, Change]] = []
     alone = (weighed.rules_broken == 1) & (weighed.class_ == MEETS_TARGETS)
     for name, hidden in weighed.hidden_by.items():
         rows = np.flatnonzero(alone & hidden)
-        if not len(rows):
-            continue
-        value, count = _lifted(setting, weighed, name, rows)
-        if count > most:
-            most, best = count, Change(name, value, _without(setting.workload, name, value))
-    return [best] if best is not None else []
+        if len(rows):
+            value, count = _lifted(setting, weighed, name, rows)
+            found.append((count, Change(name, value, _without(setting.workload, name, value))))
+    return [change for _count, change in sorted(found, key=lambda each: -each[0])]
 
 
 def _without(workload: CommonWorkload, name: str, value: float | str) -> dict[str, Any]:

@@ -50,6 +50,17 @@ def test_the_link_of_each_remedy_asks_so_and_the_answer_has_the_month_it_promise
 
 
 @pytest.mark.usefixtures("market")
+def test_what_the_filters_left_out_is_not_called_the_market(client: Client) -> None:
+    with time_machine.travel(AT, tick=False):
+        page = html.unescape(client.get(f"{ADDRESS}?price_max=1").content.decode())
+        beyond = html.unescape(
+            client.get(f"{ADDRESS}?model=deepseek-ai/DeepSeek-R1&weights=fp32").content.decode()
+        )
+    assert "No machine that the filters leave can run this as asked" in page
+    assert "No machine on the market can run this as asked" in beyond
+
+
+@pytest.mark.usefixtures("market")
 def test_the_page_stands_remedies_side_by_side_and_says_that_more_replicas_do_not_help(
     client: Client,
 ) -> None:

@@ -117,6 +117,17 @@ def test_remedies_of_different_kinds_each_stand_with_the_month_that_asking_so_gi
     assert found.smallest_change.change == "weights_format"
 
 
+def test_each_filter_that_alone_hides_what_would_do_is_offered() -> None:
+    asked = ServingWorkload(filters=Filters(regions=("tokyo",), price_per_month_maximum=100))
+    dear_here, cheap_there = Row("H100-NVL", price="10"), Row("H200-SXM", price="0.05", places=("r2", "us"))
+    found = compared(asked, dear_here, cheap_there, cheap_there)
+    assert not found.candidates
+    assert [(one.change, one.candidates) for one in found.remedies] == [
+        ("regions", 2),
+        ("price_per_month_maximum", 1),
+    ]
+
+
 def test_a_target_moved_by_little_comes_before_another_format() -> None:
     few = BEYOND.model_copy(update={"concurrency": Concurrency(average=1, peak=2)})
     best = compared(few, TOKYO[0]).candidates[0].misses[0].best
