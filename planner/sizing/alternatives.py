@@ -22,6 +22,8 @@ class FewerReplicas(Frozen):
     """The latency it would have; None for the headroom."""
     total: Money
     currency: str
+    complete: bool | None = None
+    """Whether every line of that month is known; None in plans saved before this was told."""
 
 
 class Relief(Frozen):
@@ -78,6 +80,8 @@ class SmallerMachine(Frozen):
     run_cost: Money | None
     """The month's bill of its cheapest offer over the month's runs."""
     currency: str
+    complete: bool | None = None
+    """Whether every line of that bill is known; None in plans saved before this was told."""
     micro_batch: int
     accumulation: int
     recompute: str

@@ -32,8 +32,8 @@ def smallest(
     task: Callable[[Setting[Any]], Task],
     place_on: Callable[[Setting[Any], int], TrainingPlacement | Refusal],
 ) -> tuple[SmallerMachine, ...]:
-    """First the machine with least memory on which the run fits as asked; then, for each change that lets a smaller
-    one work, the smallest of those, sized and billed with the change.
+    """First the machine with least memory on which the run fits and meets its deadline as asked; then, for each change
+    that lets a smaller one work, the smallest of those, sized and billed with the change.
 
     Only machines that the filters show count, and of each its cheapest offer. Changes come in the order given, those
     that leave training as it is first.
@@ -65,6 +65,8 @@ def smallest(
             placed = place_on(changed, number)
             if isinstance(placed, Refusal) or memory_bytes(machine, placed.machines) >= limit:
                 continue
+            if placed.misses:
+                continue  # It fits and is late: no machine on which the run works.
             row, _price = _cheapest(weighed, number, memory_alone)
             found.append(_written(changed, weighed, row, placed, change))
             break
@@ -74,11 +76,11 @@ def smallest(
 
 
 def _works(weighed: Weighed) -> dict[int, int]:
-    """Memory of every machine that fits and is shown, by its number."""
+    """Memory of every machine that fits, is in time and is shown, by its number."""
     found = {}
     for number in np.unique(weighed.market.machine_index[weighed.rows]):
         placed = weighed.placements[number]
-        if placed.verdict == "fits":
+        if placed.verdict == "fits" and not placed.misses:
             found[int(number)] = memory_bytes(weighed.market.machines[number], placed.machines)
     return found
 
@@ -119,6 +121,7 @@ def _written(
         run_hours=placed.run_hours.value,
         run_cost=costs.get("run"),
         currency=monthly.currency,
+        complete=monthly.complete,
         micro_batch=job.micro_batch,
         accumulation=job.accumulation,
         recompute=job.recompute,

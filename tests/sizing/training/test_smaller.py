@@ -9,7 +9,7 @@ import pytest
 from planner.sizing.results import SmallerMachine
 from planner.sizing.training.setting import TrainingSetting
 from planner.sizing.training.smaller import memory_bytes
-from planner.sizing.training.workload import Batch, Lengths, TuningWorkload
+from planner.sizing.training.workload import Batch, Lengths, PretrainingWorkload, TuningWorkload
 from planner.sizing.workload import Filters, ModelReference
 from tests.sizing.markets import Row
 from tests.sizing.training.test_setting import EIGHT, LLAMA_7B, ONE, answer, setting
@@ -86,3 +86,23 @@ def test_nothing_smaller_is_claimed_where_the_smallest_of_the_market_works() -> 
     lora = TuningWorkload(kind="lora", model=ModelReference(id="Qwen/Qwen3-0.6B"))
     rows = found_on(lora, EIGHT, ONE, L4)
     assert [(one.change, one.accelerator) for one in rows] == [(None, "L4")]
+
+
+def test_a_machine_that_is_late_is_not_the_smallest_that_works() -> None:
+    patient = PretrainingWorkload(
+        parameters_billion=3, tokens_billion=60, machines_maximum=8, deadline_hours=600
+    )
+    pressed = patient.model_copy(update={"deadline_hours": 60.0})
+    rows = (ONE, EIGHT)
+    small, fast = found_on(patient, *rows)[0], found_on(pressed, *rows)[0]
+    assert (small.change, small.gpu_count) == (fast.change, 1) == (None, fast.gpu_count // 8)
+    assert small.run_hours is not None
+    assert fast.run_hours is not None
+    assert small.run_hours > 60 >= fast.run_hours
+
+
+def test_no_machine_is_named_where_none_meets_the_deadline() -> None:
+    hopeless = PretrainingWorkload(parameters_billion=3, tokens_billion=60, deadline_hours=0.5)
+    found = answer(hopeless, ONE, EIGHT).candidates[0]
+    assert found.misses
+    assert all(one.change is not None and (one.run_hours or 1) <= 0.5 for one in found.smallest)
