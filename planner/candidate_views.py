@@ -21,6 +21,7 @@ from planner.figures import (
     cell,
     exact,
     money,
+    money_known,
     money_plain,
     seconds,
     significant,
@@ -180,7 +181,14 @@ class CandidateView:
         currency = self.it.monthly.currency
         total = float(self.it.monthly.total)
         found.append(
-            {"key": "monthly", "label": _("per month"), "value": total, "unit": currency, "money": True}
+            {
+                "key": "monthly",
+                "label": _("per month"),
+                "value": total,
+                "unit": currency,
+                "money": True,
+                "least": not self.it.monthly.complete,
+            }
         )
         return found
 
@@ -270,8 +278,7 @@ def candidate_view(
     """``workload`` is what was asked for, where figures that only just meet it are to be marked."""
     offer = candidate.offer
     name = offer.region_name_ja if language == "ja" and offer.region_name_ja else offer.region_name
-    total = money(candidate.monthly.total, candidate.monthly.currency)
-    least = "" if candidate.monthly.complete else "≥ "
+    bill = candidate.monthly
     crossed = cautions.crossed(kind, candidate, workload or {})
     cells = (cell(column, candidate) for column in columns)
     return CandidateView(
@@ -285,7 +292,7 @@ def candidate_view(
         verdict=wording.word("verdict", candidate.verdict),
         limit=wording.word("limit", candidate.limit),
         limit_sentence=wording.limit_sentence(candidate.limit),
-        total=f"{least}{total}",
+        total=money_known(bill.total, bill.currency, complete=bill.complete),
         per_unit=kind.unit_cost.text(candidate),
         age=wording.age(offer.price_age_days),
         misses=tuple(

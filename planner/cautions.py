@@ -12,7 +12,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from planner.figures import money, seconds, significant
+from planner.figures import money_known, seconds, significant
 from planner.kinds.frame import Kind, Measure
 from planner.sizing.bill import INTERRUPTIBLE_TIERS
 from planner.sizing.quantities import Estimate
@@ -112,7 +112,8 @@ def replicas_why(candidate: Candidate) -> str:
         return why
     if any(relief.given_up == fewer.target == "headroom_fraction" for relief in candidate.reliefs):
         return why  # The whole headroom given up stands beside it, with its month.
-    total = money(Decimal(fewer.total), fewer.currency)
+    complete = candidate.monthly.complete if fewer.complete is None else fewer.complete
+    total = money_known(Decimal(fewer.total), fewer.currency, complete=complete)
     if fewer.got is None:
         then = ngettext(
             "With %(n)s replica and less headroom: %(total)s a month.",

@@ -18,6 +18,8 @@ from planner.sizing.results import Candidate
 
 SMALLEST_GIB = 0.01
 SIGNS = {"USD": "$", "JPY": "¥", "EUR": "€"}
+LEAST = "≥ "
+"""Before an amount in which a line is unknown."""
 HOURS_SHOWN = 0.01
 """Shorter than this is told in seconds."""
 DECIMALS = {"USD": 2, "JPY": 0, "EUR": 2}
@@ -44,6 +46,15 @@ def money(amount: Decimal, currency: str, *, decimals: int | None = None) -> str
     sign = SIGNS.get(currency)
     minus = "−" if amount < 0 else ""
     return f"{minus}{sign}{text}" if sign else f"{minus}{text} {currency}"
+
+
+def money_known(amount: Decimal, currency: str, *, complete: bool, decimals: int | None = None) -> str:
+    """An amount that sums lines of a bill: "≥ $4,912.33" where one of them is unknown.
+
+    >>> money_known(Decimal("4912.33"), "USD", complete=False)
+    '≥ $4,912.33'
+    """
+    return ("" if complete else LEAST) + money(amount, currency, decimals=decimals)
 
 
 def money_plain(amount: Decimal, currency: str, *, decimals: int | None = None) -> str:
@@ -152,7 +163,7 @@ def cell(column: Column, candidate: Candidate) -> Cell:
         return Cell(column, None)
     if column.kind == "money":
         currency = candidate.monthly.currency
-        prefix = "" if candidate.monthly.complete or not column.is_of_total else "≥ "
+        prefix = "" if candidate.monthly.complete or not column.is_of_total else LEAST
         return Cell(
             column, money_plain(Decimal(str(value)), currency, decimals=column.decimals), prefix=prefix
         )

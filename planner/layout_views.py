@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from accounts.access import team_id
 from planner import reach_words, services, wording
-from planner.figures import money, seconds, significant
+from planner.figures import money_known, seconds, significant
 from planner.forms import WorkbenchForm
 from planner.sizing.architecture import ModelError
 from planner.sizing.layouts import LayoutChoice
@@ -79,7 +79,7 @@ def _row(choice: LayoutChoice) -> Row:
         throughput=significant(choice.output_tokens_per_s.value) if choice.output_tokens_per_s else "",
         hours=significant(choice.job_hours.value) if choice.job_hours else "",
         limit=str(wording.LIMITS[choice.limit]),
-        total=f"{'' if choice.complete else '≥ '}{money(choice.total, choice.currency)}",
+        total=money_known(choice.total, choice.currency, complete=choice.complete),
         misses=len(choice.misses),
         is_tight=choice.verdict == "tight",
         is_shown=choice.is_shown,

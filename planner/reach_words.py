@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from planner import wording
-from planner.figures import money, seconds
+from planner.figures import money_known, seconds
 from planner.sizing.devices import Layout
 from planner.sizing.results import Candidate
 
@@ -105,7 +105,7 @@ def other_layout(candidate: Candidate) -> str:
         "gpus": found.layout.device_count,
         "n": found.machines,
         "now": candidate.machines,
-        "month": f"{'' if found.complete else '≥ '}{money(found.total, found.currency)}",
+        "month": money_known(found.total, found.currency, complete=found.complete),
         "ttft": " ".join(seconds(found.ttft_s.value)) if found.ttft_s else "–",
         "tpot": " ".join(seconds(found.tpot_s.value)) if found.tpot_s else "–",
     }

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from planner import change_words, wording
-from planner.figures import money, seconds, significant
+from planner.figures import money_known, seconds, significant
 from planner.sizing.results import Candidate, Comparison, Relief, Remedy
 from planner.sizing.workload import Targets
 
@@ -71,7 +71,7 @@ def _remedy(it: Remedy, language: str) -> RemedyView:
 
 
 def _month(total: Decimal, currency: str, *, complete: bool) -> str:
-    return f"{'' if complete else '≥ '}{money(Decimal(total), currency)}"
+    return money_known(Decimal(total), currency, complete=complete)
 
 
 def relief_views(candidate: Candidate) -> tuple[ReliefView, ...]:

@@ -12,15 +12,16 @@ from django.utils.translation import ngettext
 from planner import wording
 from planner.candidate_views import CandidateView
 from planner.columns import Column
-from planner.figures import Cell, cell, money, significant
+from planner.figures import LEAST, Cell, cell, money, significant
 from planner.kinds.frame import Kind
 from planner.sizing.quantities import GB
-from planner.sizing.results import Candidate, MemorySplit
+from planner.sizing.results import Bill, Candidate, MemorySplit
 
 NOTICEABLE = 1.05
 """Figures nearer than this are not told as a gain."""
 NOTHING = frozenset({"missing", "misses", "warnings"})
 """Columns in which an empty cell means that there is nothing to say, not that it is unknown."""
+MOST = "≤ "
 HIDDEN = frozenset({"rank", "class", "currency", "price_age"})
 
 
@@ -66,27 +67,35 @@ def why_dearer(kind: Kind, views: Sequence[CandidateView]) -> list[str]:
 
 
 def _dearer(kind: Kind, view: CandidateView, cheapest: CandidateView) -> str:
-    more = view.it.monthly.total - cheapest.it.monthly.total
+    ours, theirs = view.it.monthly, cheapest.it.monthly
+    more = ours.total - theirs.total
+    bound = _bound(ours, theirs)
     words = {
         "name": _named(view.it),
         "cheapest": _named(cheapest.it),
-        "more": money(more, view.it.monthly.currency),
-        "percent": f"{float(more / max(cheapest.it.monthly.total, Decimal('0.01'))) * 100:,.0f}",
+        "more": bound + money(more, ours.currency),
+        "percent": f"{bound}{float(more / max(theirs.total, Decimal('0.01'))) * 100:,.0f}",
     }
+    known = ""
+    if not ours.complete and not theirs.complete:
+        known = " " + _("Both totals hold lines that are unknown: the difference is that of the known ones.")
     gains = list(_gains(kind, view.it, cheapest.it))
     if not gains:
-        return (
-            _(
-                "%(name)s costs %(more)s a month (%(percent)s %%) more than %(cheapest)s, and nothing that is sized "
-                "here speaks for it."
-            )
-            % words
+        said = _(
+            "%(name)s costs %(more)s a month (%(percent)s %%) more than %(cheapest)s, and nothing that is sized "
+            "here speaks for it."
         )
+        return said % words + known
     words["gains"] = wording.listed(gains)
-    return (
-        _("%(name)s costs %(more)s a month (%(percent)s %%) more than %(cheapest)s. For that: %(gains)s.")
-        % words
-    )
+    said = _("%(name)s costs %(more)s a month (%(percent)s %%) more than %(cheapest)s. For that: %(gains)s.")
+    return said % words + known
+
+
+def _bound(dear: Bill, cheap: Bill) -> str:
+    """What a difference is where one of the two totals is at least so much: at least, or at most, that."""
+    if dear.complete == cheap.complete:
+        return ""
+    return LEAST if cheap.complete else MOST
 
 
 def _named(candidate: Candidate) -> str:

@@ -89,6 +89,8 @@ class Layout:
     availability: float
     monthly: Decimal | None
     currency: str
+    is_complete: bool
+    """Whether every line of the month is known."""
 
     @property
     def downtime_hours(self) -> float:
@@ -127,6 +129,7 @@ def layouts(comparison: Comparison, checklist: Checklist) -> tuple[Layout, ...]:
             availability(machines, needed, one),
             _monthly(comparison, machines),
             first.monthly.currency,
+            first.monthly.complete,
         )
 
     found = [layout(needed), layout(needed + 1)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from planner.figures import money
+from planner.figures import money_known
 from planner.sizing.results import Comparison
 from reports import checklist as lists
 from reports.checklist import Checklist, Layout
@@ -177,7 +177,9 @@ def _layout(workload: str, layout: Layout) -> LayoutView:
         machines=str(layout.machines),
         availability=percent(layout.availability),
         downtime=f"{layout.downtime_hours:.2f}",
-        monthly=_("unknown") if layout.monthly is None else money(layout.monthly, layout.currency),
+        monthly=_("unknown")
+        if layout.monthly is None
+        else money_known(layout.monthly, layout.currency, complete=layout.is_complete),
     )
 
 

@@ -27,10 +27,14 @@ class Change:
     after: Value
     subject: str = ""
     unit: str = ""
+    complete: tuple[bool, bool] = (True, True)
+    """Of a total, before and after: whether every line of its bill is known."""
 
     @property
     def ratio(self) -> float | None:
-        """After ÷ before, of positive numbers."""
+        """After ÷ before, of positive numbers; None where one alone is known completely."""
+        if self.complete[0] != self.complete[1]:
+            return None
         numbers = [self.before, self.after]
         if any(isinstance(each, bool | str) or each is None for each in numbers):
             return None
@@ -194,8 +198,11 @@ def _figures(name: str, a: Candidate, b: Candidate) -> Iterable[Change]:
             for field, unit in (("ttft_s", "s"), ("tpot_s", "s"), ("output_tokens_per_s", "tokens/s"))
         ),
     ]  # fmt: skip
+    complete = a.monthly.complete, b.monthly.complete
     for key, before, after, unit in figures:
-        if before != after:
+        if key == "monthly" and (before != after or complete[0] != complete[1]):
+            yield Change("result", (key,), before, after, name, unit, complete)
+        elif before != after:
             yield Change("result", (key,), before, after, name, unit)
     for key in dict.fromkeys((*a.figures, *b.figures)):
         old, new = a.figures.get(key), b.figures.get(key)

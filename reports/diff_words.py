@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
 from planner import assumption_words, kinds, wording
-from planner.figures import money, significant
+from planner.figures import LEAST, money, significant
 from planner.sizing.quantities import GIB
 from reports.diff import Change, Value, WorkloadDiff
 
@@ -114,7 +114,8 @@ def line(change: Change) -> Line:
     if field is not None:
         from_text, to_text = (_field_text(field, value) for value in (change.before, change.after))
     else:
-        from_text, to_text = (_text(change, value) for value in (change.before, change.after))
+        known = zip((change.before, change.after), change.complete, strict=True)
+        from_text, to_text = (("" if complete else LEAST) + _text(change, value) for value, complete in known)
     return Line(change.subject, _label(change, field), from_text, to_text, _by(change))
 
 

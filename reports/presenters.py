@@ -15,7 +15,7 @@ from catalog.source_words import said
 from planner import assumption_words, kinds, wording
 from planner.candidate_views import CandidateView, candidate_view
 from planner.columns import Column
-from planner.figures import money, significant
+from planner.figures import money_known, significant
 from planner.kinds import by_rate
 from planner.kinds.frame import Kind
 from planner.presenters import answer
@@ -193,8 +193,7 @@ def _model(comparison: Comparison) -> tuple[Fact, ...]:
 
 
 def total(bill: Bill, months: int = 1) -> str:
-    text = money(bill.total * months, bill.currency)
-    return text if bill.complete else f"≥ {text}"
+    return money_known(bill.total * months, bill.currency, complete=bill.complete)
 
 
 def _runs_once(comparison: Comparison) -> bool:

@@ -8,7 +8,7 @@ from decimal import Decimal
 from django.utils.translation import gettext as _
 
 from planner import assumption_words, change_words, rejection_words
-from planner.figures import money
+from planner.figures import money_known
 from planner.sizing.quantities import GIB
 from planner.sizing.results import Rejection
 from reports.totals import CommonTotal
@@ -83,8 +83,7 @@ def converted(shown: tuple[str, date, dict[str, Decimal]]) -> str:
 
 
 def common_total(total: CommonTotal) -> str:
-    text = money(total.amount, total.currency)
-    return text if total.complete else f"≥ {text}"
+    return money_known(total.amount, total.currency, complete=total.complete)
 
 
 def model_facts() -> dict[str, str]:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from planner.columns import Column
 from planner.fields import SheetField
-from planner.figures import Figure, duration, money, ranged
+from planner.figures import Figure, duration, money_known, ranged
 from planner.sizing.offers import Market
 from planner.sizing.quantities import Estimate
 from planner.sizing.results import Candidate, Comparison
@@ -114,8 +114,8 @@ class Cost:
         amount = self.of(candidate)
         if amount is None:
             return None
-        least = "" if candidate.monthly.complete else "≥ "
-        return least + money(amount, candidate.monthly.currency, decimals=self.decimals)
+        bill = candidate.monthly
+        return money_known(amount, bill.currency, complete=bill.complete, decimals=self.decimals)
 
     def comparable(self, candidate: Candidate) -> float | None:
         """The amount where nothing of it is unknown, for charts."""

@@ -8,7 +8,7 @@ from django.utils.translation import ngettext
 
 from planner import wording
 from planner.change_words import change
-from planner.figures import Figure, There, given, hours, money, significant
+from planner.figures import Figure, There, given, hours, money, money_known, significant
 from planner.kinds.frame import Block
 from planner.kinds.host_block import value
 from planner.options import TIERS
@@ -92,9 +92,11 @@ def advised(candidate: Candidate) -> tuple[str, ...]:
         )
     if "cheapest" in found and not _is_sold_here(found["cheapest"], candidate):
         least = found["cheapest"]
-        amount = money(least.total, least.currency)
-        if least.floor or any(line.what in ("storage", "egress") for line in candidate.monthly.lines):
-            amount = f"≥ {amount}"  # Machine time alone: what is kept and sent comes on top.
+        # Machine time alone: what is kept and sent comes on top.
+        is_whole = not least.floor and all(
+            line.what not in ("storage", "egress") for line in candidate.monthly.lines
+        )
+        amount = money_known(least.total, least.currency, complete=is_whole)
         said.append(
             _("One run costs least with this: %(term)s, %(amount)s.")
             % {"term": term_name(least), "amount": amount}
@@ -133,7 +135,10 @@ def _smallest_block(candidate: Candidate) -> Block:
         return capfirst(change({"change": found.change, "to": found.value}))
 
     def cost(found: SmallerMachine) -> str:
-        return _("unknown") if found.run_cost is None else money(found.run_cost, found.currency)
+        if found.run_cost is None:
+            return _("unknown")
+        complete = candidate.monthly.complete if found.complete is None else found.complete
+        return money_known(found.run_cost, found.currency, complete=complete)
 
     rows = tuple(
         (

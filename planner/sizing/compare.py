@@ -275,6 +275,7 @@ def _fewer(
         got=spared.got,
         total=monthly.total,
         currency=monthly.currency,
+        complete=monthly.complete,
     )
 
 

@@ -114,11 +114,16 @@
     const digits = figure.money ? (figure.unit === "JPY" ? 0 : 2) : size >= 100 ? 0 : size >= 10 ? 1 : 2;
     return size.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
   }
+  // A total in which a line is unknown is at least that much.
+  function atLeast(figure) { return (figure.least ? "\u2265 " : "") + written(figure, figure.value); }
   // Old and new, and the difference between them: "45.1 → 59.2 GiB (+14.1)".
   function shown(figure, was) {
     const change = figure.value - was.value;
     const sign = change > 0 ? "+" : "\u2212";
-    return written(figure, was.value) + " \u2192 " + written(figure, figure.value) + " " + figure.unit + " (" + sign + written(figure, change) + ")";
+    const amounts = atLeast(was) + " \u2192 " + atLeast(figure) + " " + figure.unit;
+    // Of two totals that are not known alike there is no difference.
+    if (Boolean(was.least) !== Boolean(figure.least)) { return amounts; }
+    return amounts + " (" + sign + written(figure, change) + ")";
   }
   function labelOf(control) {
     const isOneOfSeveral = control.type === "radio" || control.type === "checkbox";
