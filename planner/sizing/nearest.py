@@ -53,7 +53,7 @@ def remedies(setting: Setting[Any], weighed: Weighed) -> tuple[Tried, ...]:
     as a context no longer than the model allows; the kind's other changes, as narrower weights or a loss in chunks; a
     target, deadline or budget moved as far as it takes; less headroom; a filter lifted, which is to rent something
     else or elsewhere; then a second one of the kind's own, and other filters. Of each family the first that gives a
-    candidate meeting everything counts; where nothing runs at all as asked, one that fits without the headroom does, too.
+    candidate meeting everything counts; where nothing runs at all as asked, one that fits without the headroom does.
     """
     found: list[Tried] = []
     for family in _families(setting, weighed):
