@@ -18,6 +18,8 @@ pytestmark = [
     pytest.mark.one_database(reason="what a browser makes of pages that other tests ask for on both"),
 ]
 
+PARTS = 4
+"""So that two workers share them."""
 INK = "() => getComputedStyle(document.body).color"
 PAGES = (
     "/",
@@ -64,6 +66,7 @@ def test_a_barrier_would_be_found(
     assert "color-contrast" in look_for_barriers(page)[0]
 
 
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("language", ["en-GB", "ja-JP"])
 def test_axe_finds_nothing_serious(
     browser: Browser,
@@ -71,13 +74,15 @@ def test_axe_finds_nothing_serious(
     catalog: list[Offer],
     look_for_barriers: Callable[[Page], list[str]],
     language: str,
+    part: int,
 ) -> None:
     """The theme is switched on the open page, as the system does in the evening; axe looks at all of it again."""
     context = browser.new_context(base_url=live_server.url, locale=language, bypass_csp=True)
     try:
         page = context.new_page()
         found: list[str] = []
-        for path in (*PAGES, f"/workbench/candidate/{catalog[0].pk}/", f"/catalog/offers/{catalog[0].pk}/"):
+        pages = (*PAGES, f"/workbench/candidate/{catalog[0].pk}/", f"/catalog/offers/{catalog[0].pk}/")
+        for path in pages[part::PARTS]:
             page.emulate_media(color_scheme="light")
             page.goto(path)
             for fold in page.locator("details").all():
