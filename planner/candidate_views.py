@@ -102,9 +102,24 @@ class CandidateView:
         return tuple(found)
 
     @property
+    def is_without_tax(self) -> bool:
+        """Whether the price is known to hold no tax: a public one that says nothing is a list price without it."""
+        offer = self.it.offer
+        return not offer.tax_included and (offer.tax_included is False or offer.quote is None)
+
+    @property
+    def tax(self) -> str:
+        if self.is_without_tax:
+            return _("Without tax.")
+        if self.it.offer.tax_included:
+            return _("Tax is included.")
+        return _("Whether tax is included is not stated.")
+
+    @property
     def quote(self) -> tuple[tuple[str, str], ...]:
         """What the provider was asked and answered, with a private offer; what was not answered reads so."""
-        return quote_facts(self.it.offer.quote) if self.it.offer.quote else ()
+        offer = self.it.offer
+        return quote_facts(offer.quote, tax_included=offer.tax_included) if offer.quote else ()
 
     @property
     def told(self) -> tuple[tuple[str, str], ...]:

@@ -13,7 +13,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from planner.sizing.quantities import GB, GIB, Estimate
-from planner.sizing.results import Candidate, LoadPoint
+from planner.sizing.results import Candidate, LoadPoint, OfferFacts
 
 Kind = Literal["text", "code", "number", "money", "date", "flag"]
 Value = str | int | float | Decimal | date | bool | None
@@ -119,6 +119,11 @@ def _line(what: str) -> Callable[[Candidate], Decimal | None]:
         return next((line.amount for line in candidate.monthly.lines if line.what == what), None)
 
     return amount
+
+
+def _as_read(offer: OfferFacts) -> Decimal:
+    """What is paid by the hour or month; what is paid upfront stands in a column of its own."""
+    return offer.price_amount if offer.recurring is None else offer.recurring
 
 
 def _answer(name: str, title: str | Promise, kind: Kind, unit: str = "") -> Column:
@@ -237,10 +242,12 @@ VALUE: tuple[Column, ...] = (
 )  # fmt: skip
 
 PRICE: tuple[Column, ...] = (
-    Column("price", _("Unit price as read"), "number", lambda c: c.offer.price_amount),
+    Column("price", _("Unit price as read"), "number", lambda c: _as_read(c.offer)),
     Column("price_currency", _("Currency of the unit price"), "text", lambda c: c.offer.price_currency),
     Column("price_unit", _("Unit of the price"), "code", lambda c: c.offer.price_unit),
     Column("upfront", _("Paid upfront for a machine and term"), "number", lambda c: c.offer.upfront),
+    Column("price_over_term", _("Unit price with its share of what is paid upfront"), "number",
+           lambda c: c.offer.price_amount if c.offer.upfront else None),
     Column("terms", _("Terms within the tier"), "code", lambda c: c.offer.tier_detail),
     Column("term_months", _("Months of the term"), "number", lambda c: c.offer.term_months),
     Column("stock", _("Stock as last seen"), "code", lambda c: c.offer.stock),

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 from planner.sizing.results import QuoteFacts
 
 
-def quote_facts(quote: QuoteFacts) -> tuple[tuple[str, str], ...]:
+def quote_facts(quote: QuoteFacts, *, tax_included: bool | None) -> tuple[tuple[str, str], ...]:
     """Every question of those to ask a provider, with its answer or that there is none."""
     none = _("not answered")
     answers = {"yes": _("yes"), "no": _("no"), None: none}
@@ -15,8 +15,10 @@ def quote_facts(quote: QuoteFacts) -> tuple[tuple[str, str], ...]:
     if quote.expired:
         until = _("%(day)s, expired") % {"day": until}
     startup = none if quote.startup_minutes is None else f"{quote.startup_minutes:g} min"
+    tax = {True: _("yes"), False: _("no"), None: _("not stated")}[tax_included]
     facts = [
         (_("Number of the quote"), quote.reference or "–"),
+        (_("Tax is included"), tax),
         (_("Valid until"), until),
         (_("Local data survive a restart"), answers[quote.survives_restart]),
         (_("Local data survive a change of host"), answers[quote.survives_host_change]),

@@ -9,7 +9,6 @@ def labels() -> dict[str, str]:
     return {
         "quotation": _("QUOTATION OF COMPUTE"),
         "per_month": _("per month"),
-        "per_month_net": _("per month, without tax"),
         "per_term": _("per 12 months at these prices"),
         "rank": _("Rank"),
         "offer": _("Offer"),
@@ -71,8 +70,8 @@ def method() -> list[str]:
             "percentile is given."
         ),
         _(
-            "Prices are list prices without tax, each as read on its date. A total with ≥ holds a line whose price is "
-            "not known."
+            "Prices are list prices without tax, or private offers as they were made, each as read on its date. A "
+            "total with ≥ holds a line whose price is not known."
         ),
         _(
             "Each line is rounded half up to the unit of the currency, and the total is the sum of the rounded lines."

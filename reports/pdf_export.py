@@ -157,6 +157,9 @@ def _workload(item: SheetWorkload) -> dict[str, Any]:
         "blocks": [_block(block) for block in kinds.of(item.kind).blocks(best)] if best else [],
         "bills": [_bill(quote) for quote in view.quotes],
         "currency": view.currency,
+        "per_month_label": _("per month, without tax")
+        if view.best is None or view.best.row.is_without_tax
+        else _("per month"),
         "per_unit_label": _("per %(unit)s") % {"unit": view.unit},
         "kept": view.kept,
         "heads": [

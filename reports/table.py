@@ -30,7 +30,8 @@ OFFER_KEYS = frozenset(
     (
         "provider", "sku", "region", "tier", "accelerator", "gpu_count", "gpu_fraction", "memory", "bandwidth", "link",
         "vcpu", "ram", "price", "price_currency", "price_unit", "price_date", "price_age", "stale", "floor",
-        "estimated", "valid_until", "expired", "source", "terms", "upfront", "term_months", "stock", "stock_on",
+        "estimated", "valid_until", "expired", "source", "terms", "upfront", "price_over_term", "term_months", "stock",
+        "stock_on",
     )
 )  # fmt: skip
 """Columns that speak of the offer alone, so that a rejected one has them too."""

@@ -178,6 +178,7 @@ def _said(said: Said) -> list[list[Value]]:
 
 
 def _about(sheet: Sheet) -> list[list[Value]]:
+    currencies = dict.fromkeys(total.currency for total in sheet.totals)
     return [
         [_("Title"), sheet.title],
         [_("Prepared for"), sheet.prepared_for],
@@ -188,7 +189,8 @@ def _about(sheet: Sheet) -> list[list[Value]]:
         [_("Origin"), words.origin(sheet.origin) if sheet.origin else None],
         [pgettext("of a plan", "Version"), sheet.number],
         *_together(sheet),
-        [_("Currency"), words.converted(sheet.converted) if sheet.converted else None],
+        [_("Currency"), wording.listed(currencies)],
+        [_("Conversion"), words.converted(sheet.converted) if sheet.converted else None],
         [f"{_('Saved on')} [UTC]", sheet.created_at],
         [f"{_('Prices as of')} [UTC]", sheet.priced_at],
         [_("To be checked again after"), sheet.valid_until.date()],

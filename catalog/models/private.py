@@ -106,13 +106,13 @@ class PrivateOffer(models.Model):
 
     @property
     def amount_text(self) -> str:
-        """The price without zeros that say nothing."""
-        return f"{self.amount.normalize():f}"
+        """The price with groups of thousands, and without zeros that say nothing."""
+        return f"{self.amount.normalize():,f}"
 
     @property
     def upfront_text(self) -> str:
         """What is paid at once, likewise; empty where nothing is."""
-        return f"{self.upfront.normalize():f}" if self.upfront else ""
+        return f"{self.upfront.normalize():,f}" if self.upfront else ""
 
     @property
     def paying(self) -> Literal["none", "part", "all"]:

@@ -112,7 +112,7 @@ def test_people_enter_change_and_withdraw_an_offer(owner: User, shared: Team) ->
     assert client.post("/catalog/quotes/new/", GOOD | asked).status_code == 302
     offer = PrivateOffer.objects.get()
     page = client.get("/catalog/quotes/").content.decode()
-    assert "1980000.5 JPY" in page
+    assert "1,980,000.5 JPY" in page
     assert "石狩" in page
     form = client.get(f"/catalog/quotes/{offer.pk}/").content.decode()
     assert 'value="1980000.5"' in form
@@ -134,7 +134,7 @@ def test_what_is_paid_upfront_is_entered_listed_and_changed(owner: User, shared:
     assert 'value="5000"' in refused.content.decode(), "what was typed stays"
     assert client.post("/catalog/quotes/new/", GOOD | committed).status_code == 302
     page = client.get("/catalog/quotes/").content.decode()
-    assert "5000 JPY upfront" in page
+    assert "5,000 JPY upfront" in page
     assert "12 months" in page
     offer = PrivateOffer.objects.get()
     form = client.get(f"/catalog/quotes/{offer.pk}/").content.decode()

@@ -10,12 +10,17 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from openpyxl import load_workbook
 from pypdf import PdfReader
 
 from accounts.services import personal_team
 from catalog import private_offers
 from catalog.models import PrivateOffer
 from catalog.quote_forms import QuoteForm
+from planner import kinds
+from planner import services as services_of_planner
+from planner.candidate_views import candidate_view
+from planner.sizing.workload import ServingWorkload
 from reports import content, services
 from reports.checklist import prefilled
 from reports.models import Plan, PlanVersion
@@ -27,6 +32,23 @@ from tests.reports.factories import save_plan
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clock")]
 SECRETS = (b"OFFER-CANARY", b"QUOTE-77", b"Ishikari DC")
+
+
+def in_team(crew: Crew) -> Client:
+    """A viewer who works in the team."""
+    viewer = crew.client("viewer")
+    viewer.post(f"/accounts/teams/{crew.team.pk}/choose/")
+    return viewer
+
+
+def enter(crew: Crew, **given: str) -> None:
+    asked = GOOD | {
+        "provider_name": "OFFER-CANARY", "accelerator_as_written": "H100-SXM5", "gpu_count": "1", "amount": "0.10",
+        "currency": "USD", "unit": "hour",
+    }  # fmt: skip
+    form = QuoteForm(asked | given)
+    assert form.is_valid(), form.errors
+    private_offers.add(crew.team, form.values(), user=crew.owner, at=AT)
 
 
 @pytest.fixture
@@ -181,3 +203,68 @@ def test_a_checklist_that_fills_itself_in_names_no_private_offer(version: PlanVe
     assert "Requests and answers" in page
     public = without_private(content.read_comparison(version.answers.get()))
     assert public.candidates[0].offer.provider_name in str(prefilled([public]).services)
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence", "answer"),
+    [
+        ("", "Whether tax is included is not stated.", "not stated"),
+        ("no", "Without tax.", "no"),
+        ("yes", "Tax is included.", "yes"),
+    ],
+)
+def test_tax_reads_as_the_quote_said_it(
+    catalog: None, crew: Crew, typed: str, sentence: str, answer: str
+) -> None:
+    enter(crew, tax_included=typed)
+    workload = services_of_planner.compare(ServingWorkload(), at=AT, team_id=crew.team.pk)
+    first = next(each for each in workload.candidates if each.offer.quote)
+    page = in_team(crew).get(f"/workbench/candidate/{first.offer.offer_id}/").content.decode()
+    assert sentence in page
+    others = {"Whether tax is included is not stated.", "Without tax.", "Tax is included."} - {sentence}
+    assert not [other for other in others if other in page]
+    view = candidate_view(kinds.of("llm_serving"), first, (), language="en")
+    assert ("Tax is included", answer) in view.quote
+    version = save_plan(crew.team, crew.owner)
+    paper = PdfReader(io.BytesIO(crew.client("viewer").get(f"/plans/{version.plan.slug}/export.pdf").content))
+    text = " ".join(paper.pages[0].extract_text().split())
+    assert ("per month, without tax" in text) is (typed == "no")
+
+
+def test_a_price_with_a_fee_upfront_is_told_once_as_read_and_once_over_its_term(
+    catalog: None, crew: Crew
+) -> None:
+    enter(
+        crew,
+        tier="reserved",
+        term_months="12",
+        unit="month",
+        amount="1200000",
+        upfront="500000",
+        currency="JPY",
+    )
+    version = save_plan(crew.team, crew.owner)
+    path = f"/plans/{version.plan.slug}/export"
+    viewer = crew.client("viewer")
+    rows = csv.DictReader(io.StringIO(viewer.get(f"{path}.csv").content.decode("utf-8-sig")))
+    own = next(row for row in rows if row["provider"] == "OFFER-CANARY")
+    assert (own["price"], own["upfront"]) == ("1200000", "500000")
+    assert own["price_over_term"].startswith("1241666.66")
+    other = next(
+        row
+        for row in csv.DictReader(io.StringIO(viewer.get(f"{path}.csv").content.decode("utf-8-sig")))
+        if row["provider"] != "OFFER-CANARY"
+    )
+    assert other["price_over_term"] == ""
+    book = load_workbook(io.BytesIO(viewer.get(f"{path}.xlsx").content))
+    heads = [cell.value for cell in book["Comparison"][1]]
+    shown = next(
+        row for row in book["Comparison"].iter_rows(min_row=2, values_only=True) if "OFFER-CANARY" in row
+    )
+    assert shown[heads.index("Unit price as read")] == 1_200_000
+    assert shown[heads.index("Paid upfront for a machine and term")] == 500_000
+    about = dict(book["Plan"].iter_rows(min_row=2, values_only=True))
+    assert about["Currency"] == "USD"
+    page = in_team(crew).get("/catalog/quotes/").content.decode()
+    assert "1,200,000 JPY" in page
+    assert "500,000 JPY upfront" in page
