@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from dataclasses import dataclass
 
 from django.utils.translation import gettext_lazy as _
 
+from catalog.facts import accelerators
 from catalog.identify import identify
 
 WEIGHTS = (
@@ -57,8 +60,18 @@ class Choices:
     regions: dict[str, str]
 
 
+MEMORY = re.compile(r"(\d{1,4}(?:\.\d)?) ?gb", re.IGNORECASE)
+
+
 def variants(name: str) -> tuple[str, ...]:
-    """The accelerators a spelling means: one, or all variants of a family that it does not tell apart."""
+    """The accelerators a spelling means: one, or all variants of a family that it does not tell apart.
+
+    "24 GB" means every accelerator that is sold with so much memory. Full-width letters count as plain ones.
+    """
+    name = unicodedata.normalize("NFKC", name)
+    memory = MEMORY.fullmatch(name)
+    if memory:
+        return tuple(each for each, fact in accelerators().items() if fact.memory_gb == float(memory[1]))
     found = identify(name)
     if found.fraction != 1.0:
         return ()

@@ -65,7 +65,12 @@ FILTERS: dict[str, SheetField] = {
             "Codes of regions, cities, countries or parts of the world (EU, Asia …), with commas. Empty: any."
         ),
     ),
-    "include": NamesField(label=_("Only these accelerators"), path=("filters", "include"), typed=True),
+    "include": NamesField(
+        label=_("Only these accelerators"),
+        path=("filters", "include"),
+        typed=True,
+        help_text=_("Names, families or a memory, with commas: H100, RTX PRO 6000, 24 GB. Empty: any."),
+    ),
     "exclude": NamesField(label=_("Not these accelerators"), path=("filters", "exclude"), typed=True),
     "complete": TickField(label=_("Complete prices only"), path=("filters", "complete_prices_only")),
     "age": NumberField(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
 from django.http import QueryDict
 
@@ -251,6 +253,19 @@ def test_a_family_means_all_its_variants_and_says_so() -> None:
     assert set(form.workload().filters.include) == {"H100-SXM5", "H100-PCIe", "H100-NVL", "L40S"}
     assert set(form.families) == {"H100"}
     assert form.query_string() == "include=H100,l40s", "the link stays as short as it was typed"
+
+
+def test_a_memory_means_every_accelerator_that_is_sold_with_it() -> None:
+    cards = ("L4", "RTX4090", "L40S", "H100-SXM5")
+    choices = Choices(providers=(), accelerators=cards, regions={})
+    for typed in ("24 GB", "24gb", "２４ＧＢ"):
+        form = form_of(f"include={quote(typed)}", choices=choices)
+        assert form.is_valid(), form.errors
+        assert set(form.workload().filters.include) == {"L4", "RTX4090"}
+    assert not form_of("include=23 GB", choices=choices).is_valid(), "no accelerator has it"
+    wide = form_of(f"include={quote('ＲＴＸ４０９０')}", choices=choices)
+    assert wide.is_valid(), wide.errors
+    assert wide.workload().filters.include == ("RTX4090",)
 
 
 def nearest(form: WorkbenchForm, name: str) -> list[tuple[str, str]]:
