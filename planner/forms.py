@@ -58,8 +58,10 @@ VIEW_FIELDS: dict[str, SheetField] = {
     "tray": HiddenField(max_length=120, pattern=r"-?[0-9]+(,-?[0-9]+)*"),
     "each": HiddenField(max_length=1, pattern="1?"),
     "explore": HiddenField(max_length=20, pattern=r"[a-z_]*"),
+    "into": HiddenField(max_length=15, pattern=r"([a-z0-9]{12}(\.[1-9][0-9]?)?)?"),
 }
-"""How the table is looked at; no part of the workload."""
+"""How the table is looked at, and the plan (with the place in it) that the sheet was opened from; no part of the
+workload."""
 
 
 def _chooser() -> KindField:

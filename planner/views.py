@@ -45,7 +45,8 @@ from planner.sizing.offers import Market
 from planner.sizing.results import Candidate
 from planner.sizing.runtime import UnknownRuntime
 
-VIEW_KEYS = tuple(VIEW_FIELDS)
+VIEW_KEYS = tuple(key for key in VIEW_FIELDS if key != "into")
+"""What links to other pages leave behind; where a sheet came from goes along."""
 SUGGESTIONS = 12
 TEXT_MAXIMUM = 256 * 1024
 ADDRESS_BYTES_MAXIMUM = 7_500
@@ -117,7 +118,8 @@ def _fragment(request: HttpRequest, at: datetime, team: int | None, current: Mar
     asked = kept_answers.asked(
         current.version, team, at, request.META.get("QUERY_STRING", ""), get_script_prefix()
     )
-    found = kept_answers.refined.get(asked, at, make)
+    # What is said of the plan that a sheet came from is for one reader alone.
+    found = make() if request.GET.get("into") else kept_answers.refined.get(asked, at, make)
     if found is None:
         response = refused[0]
         response["HX-Reswap"] = "none"

@@ -26,7 +26,9 @@ def read(query: QueryDict, *, at: datetime, team_id: int | None = None) -> Named
     form = WorkbenchForm.from_query(query, at=at, choices=choices(private_market.current(at, team_id)))
     if not form.is_valid():
         raise NotAWorkloadError(form)
-    return NamedWorkload(form.workload(), query=form.query_string(without=("page", "sort", "columns")))
+    return NamedWorkload(
+        form.workload(), query=form.query_string(without=("page", "sort", "columns", "into"))
+    )
 
 
 def read_text(query: str, *, at: datetime, team_id: int | None = None) -> NamedWorkload:

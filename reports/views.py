@@ -21,6 +21,7 @@ from reports import asked, merging, pages, presenters, price_words, prices, serv
 from reports.forms import AddForm, EditForm, SaveForm, ShareForm, WordsForm
 from reports.models import Comment, Decision, Plan, PlanVersion, ShareLink
 from reports.notes import decision_of
+from reports.origin import address_of
 
 PLANS_PER_PAGE = 50
 SEARCH_LENGTH = 200
@@ -134,13 +135,14 @@ def _save_page(request: HttpRequest, form: WordsForm, query: str, status: int = 
     return render(request, "reports/save.html", context, status=status)
 
 
-def _screen(query: str, team: int | None) -> dict[str, Any] | None:
+def _screen(query: str, team: int | None, *, into: str = "") -> dict[str, Any] | None:
     """The question in short, to see what is about to be saved; None where it cannot be read."""
     try:
         question = asked.read_text(query[:8000], at=timezone.now(), team_id=team)
     except asked.NotAWorkloadError:
         return None
-    return {"query": question.query, "facts": presenters.question(question.workload.model_dump(mode="json"))}
+    back = "&".join(part for part in (question.query, f"into={into}" if into else "") if part)
+    return {"query": back, "facts": presenters.question(question.workload.model_dump(mode="json"))}
 
 
 def _why_not(error: Exception) -> str:
@@ -273,8 +275,10 @@ def add(request: HttpRequest, slug: str) -> HttpResponse:
         query = request.GET.get("query", "")
         initial = _words_of(newest) | moment | {"base_number": newest.number, "query": query}
         return _add_page(request, found, AddForm(initial=initial, version=newest), query)
-    form = AddForm(request.POST, version=newest)
     query = request.POST.get("query", "")
+    if request.POST.get("ask"):
+        return _add_page(request, found, AddForm(initial=request.POST.dict(), version=newest), query)
+    form = AddForm(request.POST, version=newest)
     if not form.is_valid():
         return _add_page(request, found, form, query, status=REFUSED)
     data = form.cleaned_data
@@ -316,7 +320,7 @@ def _add_page(
         "plan": plan,
         "form": form,
         "query": query,
-        "screen": _screen(query, team_id(request)),
+        "screen": _screen(query, team_id(request), into=address_of(plan, str(form["place"].value() or ""))),
         "theirs": theirs,
     }
     return render(request, "reports/add.html", context, status=status)

@@ -6,11 +6,19 @@ from datetime import date
 from decimal import Decimal
 
 from django import template
+from django.template import Context
 
 from reports import words
+from reports.origin import Origin, origin_of
 from reports.totals import CommonTotal
 
 register = template.Library()
+
+
+@register.simple_tag(takes_context=True)
+def plan_into(context: Context, into: str | None) -> Origin | None:
+    """The plan that a sheet was opened from, if its reader may write it."""
+    return origin_of(context["request"].user, str(into)) if into else None
 
 
 @register.filter
