@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from planner import assumption_words, cautions, reach_words, wording
 from planner.columns import Column
@@ -80,7 +81,11 @@ class CandidateView:
 
     @property
     def machines(self) -> str:
-        return wording.machines(self.it.machines, self.it.idle_gpus)
+        text, sets = wording.machines(self.it.machines, self.it.idle_gpus), self.it.monthly.sets
+        if sets == 1:
+            return text
+        beside = ngettext("%(n)s set of machines", "%(n)s sets side by side", sets) % {"n": f"{sets:,}"}
+        return wording.listed((text, beside))
 
     @property
     def flags(self) -> tuple[str, ...]:

@@ -57,6 +57,27 @@ def crossed(kind: Kind, candidate: Candidate, workload: Mapping[str, Any]) -> di
     return found
 
 
+def _of_months(candidate: Candidate) -> tuple[str, ...]:
+    """Where the work of a month is more than one set of machines can do in it, or where it is no month's work."""
+    monthly = candidate.monthly
+    if monthly.sets > 1:
+        return (
+            _(
+                "All jobs of a month take longer than a month: %(sets)s sets of machines do them side by side, and "
+                "the bill is that of all %(machines)s machines."
+            )
+            % {"sets": f"{monthly.sets:,}", "machines": f"{candidate.machines:,}"},
+        )
+    if monthly.months > 1:
+        return (
+            _(
+                "This takes longer than a month: the amounts are those of all %(months)s months begun, not of one."
+            )
+            % {"months": f"{monthly.months:,}"},
+        )
+    return ()
+
+
 def cautions(kind: Kind, candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, ...]:
     """Sentences for the answer, the gravest first."""
     said = []
@@ -75,6 +96,7 @@ def cautions(kind: Kind, candidate: Candidate, workload: Mapping[str, Any]) -> t
                 "high": _shown(crossing.measure, crossing.estimate.high),
             }
         )
+    said += _of_months(candidate)
     said += kind.cautions(candidate, workload)
     if candidate.offer.tier in INTERRUPTIBLE_TIERS and not kind.can_restart:
         said.append(

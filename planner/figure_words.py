@@ -45,6 +45,7 @@ FIGURES: dict[str, Text] = {
     "job_hours": gettext_lazy("Hours for the job"),
     "job_cost": gettext_lazy("Cost of the job"),
     "billed_hours": gettext_lazy("Hours billed a month"),
+    "sets": gettext_lazy("Sets of machines side by side"),
     "upfront_line": gettext_lazy("Paid upfront, a month's share"),
     "storage_line": gettext_lazy("Storage a month"),
     "egress_line": gettext_lazy("Transfer out a month"),
@@ -120,7 +121,7 @@ _HOST = (
 _CHECKPOINTS = (
     "checkpoint_", "restore_", "between_s", "interruptions", "wasted_", "spot_", "rework_fraction", "spare_",
 )  # fmt: skip
-_MONEY = ("monthly_total", "billed_hours", "per_million_tokens", "run_cost", "job_cost")
+_MONEY = ("monthly_total", "billed_hours", "sets", "per_million_tokens", "run_cost", "job_cost")
 
 
 def figure(key: str) -> str:

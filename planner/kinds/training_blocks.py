@@ -168,7 +168,7 @@ def _host_block(candidate: Candidate) -> Block:
         ),
         (_("Local disks"), ("", local_disk(candidate))),
     ]
-    if candidate.machines > 1:
+    if candidate.machines_each > 1:
         known = network_per_gpu(candidate)
         assumed = derived(
             candidate,

@@ -58,12 +58,12 @@ def headline(best: Candidate) -> str:
     words = {
         "gpus": f"{gpus:,}",
         "name": best.offer.accelerator,
-        "machines": f"{best.machines:,}",
+        "machines": f"{best.machines_each:,}",
         "time": " ".join((text, _("h") if unit == "h" else unit)),
     }
     if gpus == 1:
         return _("One %(name)s does the run in %(time)s") % words
-    if best.machines == 1:
+    if best.machines_each == 1:
         return _("%(gpus)s × %(name)s in one machine do the run in %(time)s") % words
     return _("%(gpus)s × %(name)s in %(machines)s machines do the run in %(time)s") % words
 
@@ -71,7 +71,7 @@ def headline(best: Candidate) -> str:
 def cautions(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, ...]:
     found = list(host_cautions(candidate))
     offered, sent = network_per_gpu(candidate), value(candidate, "fabric_bytes_per_s")
-    if candidate.machines > 1 and offered is not None and sent is not None and sent > offered:
+    if candidate.machines_each > 1 and offered is not None and sent is not None and sent > offered:
         found.append(
             _("The run sends %(sent)s a GPU between machines; this offer's network carries %(offered)s.")
             % {"sent": rate(sent), "offered": rate(offered)}
@@ -106,7 +106,7 @@ def operations(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[str, 
     at_random = workload.get("storage", {}).get("pattern") == "random"
     if not at_random or reads is None or host is None or host.storage_iops is None:
         return ()
-    samples = (value(candidate, "samples_per_s") or 0.0) / candidate.machines
+    samples = (value(candidate, "samples_per_s") or 0.0) / candidate.machines_each
     needed = max(samples, reads / OPERATION_BYTES)
     if needed <= host.storage_iops:
         return ()
@@ -144,6 +144,23 @@ def model_line(comparison: Comparison) -> str:
         "parameters": significant(float(model.get("parameters") or 0) / 1e9),
         "layers": model.get("layers"),
         "vocabulary": f"{int(model.get('vocabulary') or 0):,}",
+    }
+
+
+def tokens_of_an_epoch(workload: Mapping[str, Any]) -> str:
+    """What samples and their length come to, for whoever counts in tokens."""
+    lengths, samples = workload.get("lengths", {}), int(workload.get("sample_count", 0))
+    tokens = int(lengths.get("maximum", 0))
+    if lengths.get("padded"):
+        tokens = int(lengths.get("mean") or max(1, tokens // 2))
+    an_epoch = samples * tokens / 1e6
+    return _(
+        "%(samples)s samples × %(tokens)s tokens make %(epoch)s million tokens an epoch, %(run)s million in the run."
+    ) % {
+        "samples": f"{samples:,}",
+        "tokens": f"{tokens:,}",
+        "epoch": significant(an_epoch),
+        "run": significant(an_epoch * float(workload.get("epochs", 1))),
     }
 
 

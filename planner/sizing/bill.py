@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
 from typing import Literal
@@ -73,6 +73,43 @@ class Run:
     starts: Decimal
     hours_ceiling: Decimal
     """Hours of a month in which they could run at all: being billed for more than staying on makes no sense."""
+    ends: Literal["never", "once", "again"] = "never"
+    """Services go on; a job is done once, however many months it takes, or again with each start of every month."""
+
+    @property
+    def month_hours(self) -> Decimal:
+        """Hours that one machine has in a month."""
+        return max(WHOLE_MONTH_HOURS, self.hours_ceiling)
+
+    @property
+    def months(self) -> int:
+        """Months begun until a job that is done once is done; its bill is that of all of them. Otherwise 1."""
+        if self.ends != "once":
+            return 1
+        return max(1, int((self.hours_per_start / self.month_hours).to_integral_value(ROUND_CEILING)))
+
+    def sets(self, rework: Decimal = Decimal(0)) -> int:
+        """Sets of machines that do the jobs of a month side by side, where one has not the hours for all of them.
+
+        ceil(hours of a job × (1 + share done twice) × jobs ÷ hours of a month); 1 for all that is no repeated job.
+        """
+        if self.ends != "again":
+            return 1
+        needed = self.hours_per_start * (1 + rework) * self.starts
+        return max(1, int((needed / self.month_hours).to_integral_value(ROUND_CEILING)))
+
+    def bounded(self, terms: Terms) -> Terms:
+        """The terms of one machine over the months of the bill. One of several that share jobs has its month and no
+        more, work that is done twice included."""
+        terms = terms.over(self.months)
+        if self.ends != "again":
+            return terms
+        month = self.month_hours.quantize(HOUR_STEP, ROUND_HALF_UP)
+        return replace(terms, cap_hours=month if terms.cap_hours is None else min(month, terms.cap_hours))
+
+    def of_each(self, sets: int) -> Run:
+        """What one of several sets does in the month."""
+        return self if sets == 1 else replace(self, starts=self.starts / sets)
 
 
 def scheduled(schedule: Schedule) -> Run:
@@ -86,17 +123,17 @@ def scheduled(schedule: Schedule) -> Run:
 
 
 def jobs(schedule: Schedule, hours_per_job: Decimal) -> Run:
-    """The month of a batch job: it runs once for each start; once in the month where starts are 0."""
+    """The month of a batch job: it runs once for each start; where starts are 0 it is done once and for all."""
     days = Decimal(str(schedule.days_per_month))
-    starts = Decimal(str(schedule.starts_per_day)) * days or Decimal(1)
-    return Run(hours_per_job, starts, max(24 * days, hours_per_job * starts))
+    starts = Decimal(str(schedule.starts_per_day)) * days
+    return Run(hours_per_job, starts or Decimal(1), 24 * days, "again" if starts else "once")
 
 
 def paid(run: Run, tier: str) -> Run:
-    """When machines of a tier are paid for: a commitment runs on while they stand, 730 hours a month."""
+    """When machines of a tier are paid for: a commitment runs on while they stand, 730 hours of each month."""
     if tier not in COMMITTED_TIERS:
         return run
-    hours = max(WHOLE_MONTH_HOURS, run.hours_ceiling)
+    hours = run.month_hours * run.months
     return Run(hours, Decimal(1), hours)
 
 
@@ -143,24 +180,12 @@ def _smallest(currency: str) -> Decimal:
     return Decimal(1) / MINOR_UNITS[currency] if MINOR_UNITS[currency] > 1 else Decimal(1)
 
 
-def months_begun(monthly: Bill, run: Run) -> int | None:
-    """Months begun until the runs of one month are done; None for prices by the hour."""
-    return months_of(run) if any(line.unit == "machine-month" for line in monthly.lines) else None
-
-
-def months_of(run: Run) -> int:
-    """Months that the runs of one month keep a machine, each begun one whole."""
-    months = run.hours_per_start * run.starts / WHOLE_MONTH_HOURS
-    return max(1, int(months.to_integral_value(ROUND_CEILING)))
-
-
 def of_one_run(monthly: Bill, run: Run) -> Decimal:
-    """Cost of one run, or one batch job: the month's whole bill, storage and transfer with it, ÷ its runs.
+    """Cost of one run, or one batch job: the whole bill, storage and transfer with it, ÷ the runs that it is for.
 
-    A price by the month is paid for every month begun: the bill × months ÷ runs. In the bill's currency, rounded half
-    up, below its smallest unit to two digits; at least so much where the bill is.
+    In the bill's currency, rounded half up, below its smallest unit to two digits; at least so much where the bill is.
     """
-    return share(monthly.total * (months_begun(monthly, run) or 1) / run.starts, monthly.currency)
+    return share(monthly.total / run.starts, monthly.currency)
 
 
 def share(amount: Decimal, currency: str) -> Decimal:
@@ -196,6 +221,10 @@ class Needs:
 
     storage_gb: float
     egress_gb_per_month: float
+
+    def over(self, months: int) -> Needs:
+        """The same kept and sent for several months."""
+        return self if months == 1 else Needs(self.storage_gb * months, self.egress_gb_per_month * months)
 
 
 @dataclass(frozen=True)
@@ -291,20 +320,28 @@ def month(
     upfront = machines × fee of a commitment ÷ months of its term;
     rework = the same as gpu for the hours expected to be repeated. None where the price has no exchange rate:
     it stays in its own currency, unranked.
+
+    No machine is billed for more hours than a month has: jobs of a month that take more are shared by sets of
+    ``machines`` each, side by side. A job that is done once and takes more has the bill of all its months.
     """
     factor = rates.factor(price.currency, currency)
     if factor is None:
         return None
-    run = paid(run, tier)
+    sets, months = run.sets(rework), run.months
+    machines *= sets
+    terms, needs = run.bounded(terms), needs.over(months)
+    run = paid(run.of_each(sets), tier)
     hours = billed_hours(run, terms.unit_s, terms.minimum_s, terms.cap_hours)
     per_unit = shown_unit_price(price.amount, factor)
-    count = Decimal(1) if price.per_month else hours
+    count = Decimal(months) if price.per_month else hours
     lines = [_machine_line("gpu", price, machines, count, per_unit, currency, terms)]
     if tier in COMMITTED_TIERS and not price.per_month:
         lines[0] = lines[0].model_copy(update={"note": "committed"})
     if price.upfront_per_month:
         lines.append(
-            _upfront_line(price, machines, shown_unit_price(price.upfront_per_month, factor), currency)
+            _upfront_line(
+                price, machines * months, shown_unit_price(price.upfront_per_month, factor), currency
+            )
         )
     if rework and not price.per_month:
         repeated = repeated_hours(hours, rework, terms)
@@ -320,6 +357,8 @@ def month(
         complete=not missing,
         missing=missing,
         hours=float(hours),
+        sets=sets,
+        months=months,
         lines=tuple(lines),
         rate=rates.factor("USD", currency) if converted else None,
         rate_on=rates.on if converted else None,

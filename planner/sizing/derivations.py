@@ -24,7 +24,10 @@ def derive_money(setting: Setting[Any], candidate: Candidate, run: Run) -> dict[
     row = market.position(candidate.offer.offer_id)
     terms = None if row is None else market.terms[market.terms_index[row]]
     if terms is not None:
-        found.append(_hours(candidate, bill.paid(run, candidate.offer.tier), terms))
+        each = run.of_each(monthly.sets)
+        if monthly.sets > 1:
+            found.append(_sets(candidate, run))
+        found.append(_hours(candidate, bill.paid(each, candidate.offer.tier), terms.over(monthly.months)))
     for line in monthly.lines:
         made = _line(setting, candidate, line, terms)
         if made is not None:
@@ -76,12 +79,9 @@ def minor_units(currency: str) -> Term:
 
 def of_one_run(figure: str, runs: str, monthly: Bill, run: Run, cost: Decimal) -> Derivation:
     """Cost of one run or job, as ``bill.of_one_run`` counts it; ``runs`` names what the month has several of."""
-    months = bill.months_begun(monthly, run)
     terms = [_plain("monthly_total", float(monthly.total), monthly.currency)]
-    if months is not None:
-        terms.append(_plain("months", months, "month", "begun"))
     terms.append(_plain(runs, float(run.starts), "1/month", "schedule"))
-    formula = f"monthly_total{'' if months is None else ' * months'} / {runs}"
+    formula = f"monthly_total / {runs}"
     if not 0 < cost * MINOR_UNITS[monthly.currency] < 1:
         terms.append(minor_units(monthly.currency))
         formula = ROUNDED.format(amount=formula)
@@ -109,6 +109,29 @@ def _total(candidate: Candidate) -> Derivation:
     )
 
 
+def _sets(candidate: Candidate, run: Run) -> Derivation:
+    """Sets of machines side by side: hours of all jobs of a month ÷ hours that a month has, up."""
+    sets = candidate.monthly.sets
+    terms = [
+        _plain("hours_each", float(run.hours_per_start), "h"),
+        _plain("starts", float(run.starts), "1/month", "schedule"),
+        _plain("month_hours", float(run.month_hours), "h", "what a month holds"),
+    ]
+    again = ""
+    rework = next((line for line in candidate.monthly.lines if line.what == "rework"), None)
+    if rework is not None and candidate.monthly.hours:
+        again = " * (1 + rework_fraction)"
+        share = rework.quantity / (candidate.machines * candidate.monthly.hours)
+        terms.append(_plain("rework_fraction", share, "1", "done twice on spot machines"))
+    return Derivation(
+        figure="sets",
+        formula=f"ceil(hours_each{again} * starts / month_hours)",
+        terms=tuple(terms),
+        value=sets,
+        unit="1",
+    )
+
+
 def _hours(candidate: Candidate, run: Run, terms: Terms) -> Derivation:
     """Starts × the time of each, up to the provider's billing unit and minimum, at most what can be billed."""
     each, used = "hours_each", [_plain("hours_each", float(run.hours_per_start), "h", "schedule")]
@@ -118,12 +141,17 @@ def _hours(candidate: Candidate, run: Run, terms: Terms) -> Derivation:
     if terms.minimum_s:
         each = f"max({each}, minimum_s / 3600)"
         used.append(_plain("minimum_s", terms.minimum_s, "s", terms.source))
-    used.append(_plain("starts", float(run.starts), "1/month", "schedule"))
+    sets = candidate.monthly.sets if candidate.offer.tier not in bill.COMMITTED_TIERS else 1
+    used.append(_plain("starts", float(run.starts * sets), "1/month", "schedule"))
+    starts = "starts"
+    if sets > 1:
+        starts = "starts / sets"
+        used.append(_plain("sets", sets))
     ceiling = max(run.hours_ceiling, run.hours_per_start * run.starts)
     used.append(_plain("hours_ceiling", float(ceiling), "h", "what a month holds"))
-    bounded = f"min(starts * {each}, hours_ceiling)"
+    bounded = f"min({starts} * {each}, hours_ceiling)"
     if terms.cap_hours is not None:
-        bounded = f"min(starts * {each}, hours_ceiling, cap_hours)"
+        bounded = f"min({starts} * {each}, hours_ceiling, cap_hours)"
         used.append(_plain("cap_hours", float(terms.cap_hours), "h", terms.source))
     return Derivation(
         figure="billed_hours",

@@ -118,7 +118,7 @@ class LlmSetting(Setting[Placement]):
             return bill.jobs(self.workload.schedule, Decimal(str(round(placed.job_hours.value, 6))))
         return bill.scheduled(self.workload.schedule)
 
-    def needs(self) -> Needs:
+    def needs(self, placed: Placement | None, tier: str) -> Needs:
         """What is asked to be kept, or all kept versions of the weights where that is more."""
         workload = self.workload
         versions = host.WEIGHTS_KEPT.given(workload.assumed)

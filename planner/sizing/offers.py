@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
@@ -63,6 +63,12 @@ class Terms:
     source: str | None = None
     cap_hours: Decimal | None = None
     """Hours of a month after which the provider charges no more: its own month, or a number of days."""
+
+    def over(self, months: int) -> Terms:
+        """The same for a machine that is kept for several months."""
+        if months == 1 or self.cap_hours is None:
+            return self
+        return replace(self, cap_hours=self.cap_hours * months)
 
 
 @dataclass(frozen=True)

@@ -128,6 +128,11 @@ class Bill(Frozen):
     rate: Money | None = None
     """Units of ``currency`` per USD used, with its date."""
     rate_on: date | None = None
+    sets: int = 1
+    """Sets of machines that do the jobs of the month side by side, because one has not the hours for all of them; the
+    lines count the machines of all."""
+    months: int = 1
+    """Months that a job done once takes; above 1 this is the bill of all of them."""
 
 
 class PerMillionTokens(Frozen):
@@ -197,6 +202,11 @@ class Candidate(Frozen):
     warnings: tuple[str, ...] = ()
     """Codes of things to know, worded by the reader's language: e.g. ``tp_over_pcie``, ``format_saves_memory_only``."""
     derivations: dict[str, Derivation] = {}
+
+    @property
+    def machines_each(self) -> int:
+        """Machines that do one run or job together; ``machines`` are those of all sets side by side."""
+        return self.machines // self.monthly.sets
 
     @property
     def split(self) -> MemorySplit:

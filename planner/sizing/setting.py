@@ -192,8 +192,8 @@ class Setting(ABC, Generic[P]):
         """Host memory of one machine that the work needs with a reserve; None where the kind does not say."""
         return None
 
-    def needs(self) -> Needs:
-        """What is kept and sent in a month."""
+    def needs(self, placed: P | None, tier: str) -> Needs:
+        """What is kept and sent in a month; without a placement the most that may be."""
         return Needs(self.workload.storage_gb, self.workload.egress_gb_per_month)
 
     @property

@@ -42,7 +42,7 @@ def _term(
     read = f"{facts.source}, {facts.price_observed_on.isoformat()}"
     price = int(market.shown_price_micro(cost.currency)[row]) / MICRO
     upfront = market.shown_upfront_micro(cost.currency)
-    machines = _plain("machines", candidate.machines)
+    machines = _plain("machines", candidate.machines_each)
     hours = _plain("run_hours", run_hours, "h")
     by_month = cost.tier in bill.COMMITTED_TIERS or facts.price_unit == "month"
     whole = float(bill.WHOLE_MONTH_HOURS)

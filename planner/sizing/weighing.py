@@ -62,7 +62,6 @@ class Weighed:
     class_: Integers
     host_short: Flags
     """Offers whose host is known to have less memory than the work needs: it may not load."""
-    needs: Needs
     currency: str
     splits: dict[int, MemorySplit | MemoryParts] = field(default_factory=dict)
     """Memory at peak by machine, made when a row of it is first shown."""
@@ -104,24 +103,20 @@ def weigh(setting: Setting[Any], placements: Placements) -> Weighed:
     _filter_offers(filters, market, reject)
 
     currency = workload.currency
-    needs = setting.needs()
     price = market.shown_price_micro(currency)
     reject("currency", price < 0)
     machines = _of(
         np.array([0 if isinstance(o, Refusal) else o.machines for o in placements], dtype=np.int64),
         market.machine_index,
     )
-    steps, repeated = _hour_steps(setting, placements)
-    machines_minor = bill.machine_minor(price, machines, steps, currency)
-    machines_minor += bill.machine_minor(price, machines, repeated, currency)
+    hours = _hour_steps(setting, placements)
+    machines *= hours.sets
+    machines_minor = bill.machine_minor(price, machines, hours.billed, currency)
+    machines_minor += bill.machine_minor(price, machines, hours.repeated, currency)
     if (upfront := market.shown_upfront_micro(currency)) is not None:
-        a_month = np.full(len(market), bill.HOUR_STEPS, dtype=np.int64)
-        machines_minor += bill.machine_minor(upfront, machines, a_month, currency)
-    sides = [bill.side_minor(needs, terms, market.rates, currency) for terms in market.terms]
-    total = machines_minor + _of(
-        np.array([amount for amount, _known in sides], dtype=np.int64), market.terms_index
-    )
-    complete = _of(np.array([known for _amount, known in sides], dtype=bool), market.terms_index)
+        machines_minor += bill.machine_minor(upfront, machines, hours.months * bill.HOUR_STEPS, currency)
+    sides, complete = _sides(setting, placements, currency)
+    total = machines_minor + sides
 
     if not filters.estimated_prices:
         reject("price", market.estimated, "estimated_prices")
@@ -159,7 +154,6 @@ def weigh(setting: Setting[Any], placements: Placements) -> Weighed:
         complete=complete,
         class_=class_,
         host_short=host_short,
-        needs=needs,
         currency=currency,
     )
 
@@ -239,12 +233,56 @@ def names_accelerator(wanted: Sequence[str], name: str) -> bool:
     return any(own == word.casefold() or own.startswith(f"{word.casefold()}-") for word in wanted)
 
 
-def _hour_steps(setting: Setting[Any], placements: Placements) -> tuple[Integers, Integers]:
-    """Billed and repeated hours of each offer, in hundredths; worked out once per machine, terms and tier."""
+def _sides(setting: Setting[Any], placements: Placements, currency: str) -> tuple[Integers, Flags]:
+    """Storage and egress of each offer in smallest units, and whether both are known; worked out once per terms and
+    what is kept."""
+    market = setting.market
+    kept: dict[Needs, int] = {}
+    of_offer = np.zeros(len(market), dtype=np.int64)
+    if setting.runs_by_machine:
+        tiers = max(1, len(market.tiers))
+        sold, place = np.unique(market.machine_index * tiers + market.tier_index, return_inverse=True)
+        numbers = []
+        for machine, tier in (divmod(one, tiers) for one in sold.tolist()):
+            outcome = placements[machine]
+            if isinstance(outcome, Refusal):
+                needs = setting.needs(None, market.tiers[tier])
+            else:
+                needs = setting.needs(outcome, market.tiers[tier]).over(setting.run(outcome).months)
+            numbers.append(kept.setdefault(needs, len(kept)))
+        of_offer = _of(np.array(numbers, dtype=np.int64), place)
+    else:
+        kept[setting.needs(None, "on_demand")] = 0
+    pairs, inverse = np.unique(of_offer * max(1, len(market.terms)) + market.terms_index, return_inverse=True)
+    found = list(kept)
+    sides = [
+        bill.side_minor(
+            found[pair // len(market.terms)], market.terms[pair % len(market.terms)], market.rates, currency
+        )
+        for pair in pairs.tolist()
+    ]
+    amounts = np.array([amount for amount, _known in sides], dtype=np.int64)
+    known = np.array([known for _amount, known in sides], dtype=bool)
+    return _of(amounts, inverse), _of(known, inverse)
+
+
+@dataclass(frozen=True)
+class _Hours:
+    """Of each offer: billed and repeated hours of a machine in hundredths, sets side by side, months of the bill."""
+
+    billed: Integers
+    repeated: Integers
+    sets: Integers
+    months: Integers
+
+
+def _hour_steps(setting: Setting[Any], placements: Placements) -> _Hours:
+    """Worked out once per machine, terms and tier."""
     market, by_machine = setting.market, setting.runs_by_machine
     distinct, first, inverse = market.billed_alike(by_machine=by_machine)
     scheduled = bill.scheduled(setting.workload.schedule)
-    found = np.zeros((2, len(distinct)), dtype=np.int64)
+    found = np.zeros((4, len(distinct)), dtype=np.int64)
+    found[2:] = 1
     for position, row in enumerate(first):
         placement = placements[market.machine_index[row]]
         if by_machine and isinstance(placement, Refusal):
@@ -252,12 +290,16 @@ def _hour_steps(setting: Setting[Any], placements: Placements) -> tuple[Integers
         run = setting.run(placement) if by_machine else scheduled
         tier = market.tiers[market.tier_index[row]]
         rework = setting.rework(placement if by_machine else None, tier)
-        found[:, position] = bill.hour_steps(
-            bill.paid(run, tier), market.terms[market.terms_index[row]], rework
-        )
-    monthly = market.per_month
-    steps = np.where(monthly, bill.HOUR_STEPS, found[0][inverse])
-    return steps, np.where(monthly, 0, found[1][inverse])
+        sets, months = run.sets(rework), run.months
+        terms = run.bounded(market.terms[market.terms_index[row]])
+        found[:, position] = *bill.hour_steps(bill.paid(run.of_each(sets), tier), terms, rework), sets, months
+    billed, repeated, sets_of, months_of = (row[inverse] for row in found)
+    return _Hours(
+        billed=np.where(market.per_month, bill.HOUR_STEPS * months_of, billed),
+        repeated=np.where(market.per_month, 0, repeated),
+        sets=sets_of,
+        months=months_of,
+    )
 
 
 def standing(setting: Setting[Any], weighed: Weighed, sort: str | None = None) -> ranking.Standing:
@@ -303,18 +345,8 @@ def _objective(setting: Setting[Any], weighed: Weighed, rows: Integers) -> Float
 
 def _of_one_run(setting: Setting[Any], weighed: Weighed) -> Floats:
     """As ``bill.of_one_run`` before its rounding, for every offer; in smallest units of the currency."""
-    market = weighed.market
-    months, runs = (
-        _of(_per_machine(weighed.placements, value), market.machine_index)
-        for value in (
-            lambda placed: bill.months_of(setting.run(placed)),
-            lambda placed: float(setting.run(placed).starts),
-        )
-    )
-    by_month = market.per_month
-    if market.upfront_micro is not None:
-        by_month = by_month | (market.upfront_micro > 0)
-    return np.where(by_month, months, 1.0) * weighed.total_minor / runs
+    runs = _per_machine(weighed.placements, lambda placed: float(setting.run(placed).starts))
+    return weighed.total_minor / _of(runs, weighed.market.machine_index)
 
 
 def _sort_values(setting: Setting[Any], weighed: Weighed, rows: Integers, sort: str) -> Floats:

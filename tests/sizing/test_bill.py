@@ -185,3 +185,75 @@ def test_integer_lines_equal_decimal_lines(price: int, machines: int, steps: int
     one = np.array([price], dtype=np.int64)
     found = bill.machine_minor(one, np.array([machines]), np.array([steps]), currency)
     assert int(found[0]) == min(int(exact * bill.MINOR_UNITS[currency]), bill.SATURATED)
+
+
+# Jobs that take more hours than a month has ---------------------------------------------------------------------
+
+DAILY = Schedule(starts_per_day=1)
+TERMS_CAPPED = Terms("vultr", unit_s=3600, cap_hours=Decimal(672))
+
+
+def test_a_month_of_jobs_that_one_machine_has_not_the_hours_for_is_shared_by_several_side_by_side() -> None:
+    # By hand: 456 h × 30.4167 = 13,870.0152 h; ÷ 730.0008 h = 18.9999…: 19 sets, each 730.00 h.
+    run = jobs(DAILY, Decimal(456))
+    found = made(priced("2"), machines=2, run=run, terms=Terms("any"))
+    assert (found.sets, found.months, found.hours) == (19, 1, 730.00)
+    assert found.lines[0].quantity == 19 * 2 * 730
+    assert found.total == Decimal("55480.00")
+    assert bill.of_one_run(found, run) == Decimal("1824.00"), "456 h × 2 machines × 2"
+
+
+def test_a_cap_of_the_provider_holds_for_each_machine_and_not_for_all_jobs() -> None:
+    capped = made(priced("2"), run=jobs(DAILY, Decimal(456)), terms=TERMS_CAPPED)
+    assert (capped.sets, capped.hours, capped.total) == (19, 672, Decimal(19 * 672 * 2))
+
+
+def test_a_plan_by_the_month_is_paid_for_every_set_and_a_commitment_too() -> None:
+    run = jobs(DAILY, Decimal(456))
+    plan = made(priced("1000", per_month=True), run=run, terms=Terms("any"))
+    assert (plan.lines[0].quantity, plan.total) == (19, Decimal("19000.00"))
+    reserved = made(priced("1"), run=run, terms=Terms("any"), tier="reserved")
+    assert (reserved.sets, reserved.hours, reserved.total) == (19, 730, Decimal(19 * 730))
+
+
+def test_a_job_done_once_that_takes_months_has_the_bill_of_all_of_them() -> None:
+    run = jobs(Schedule(starts_per_day=0), Decimal(1100))
+    hourly = made(priced("2"), run=run, terms=TERMS, needs=Needs(100, 0))
+    assert (hourly.sets, hourly.months, hourly.hours) == (1, 2, 1100)
+    assert amounts(hourly) == {"gpu": Decimal("2200.00"), "storage": Decimal("16.00")}
+    plan = made(priced("1000", per_month=True), run=run, terms=Terms("any"))
+    assert (plan.lines[0].quantity, plan.total) == (2, Decimal("2000.00"))
+    assert bill.of_one_run(plan, run) == plan.total
+    assert made(priced("1"), run=run, terms=Terms("any"), tier="reserved").hours == 1460
+    assert made(priced("2"), run=run, terms=TERMS_CAPPED).hours == 1100
+    assert (
+        made(priced("2"), run=jobs(Schedule(starts_per_day=0), Decimal(1400)), terms=TERMS_CAPPED).hours
+        == 1344
+    )
+
+
+@given(
+    st.decimals(min_value="0.01", max_value=5000, places=2), STARTS, DAYS,
+    st.sampled_from([None, 1, 3600]), st.sampled_from([Decimal(0), Decimal("0.2")]),
+    st.sampled_from(["on_demand", "spot", "reserved"]), st.sampled_from([None, Decimal(672)]),
+)  # fmt: skip
+def test_no_machine_is_ever_billed_for_more_hours_than_its_months_have(
+    hours: Decimal,
+    starts: int,
+    days: float,
+    unit_s: int | None,
+    rework: Decimal,
+    tier: str,
+    cap: Decimal | None,
+) -> None:
+    run = jobs(Schedule(starts_per_day=starts, days_per_month=days), hours)
+    rework = rework if tier == "spot" else Decimal(0)
+    terms = Terms("any", unit_s=unit_s, cap_hours=cap)
+    found = made(priced("1"), machines=3, run=run, terms=terms, rework=rework, tier=tier)
+    of_each = sum(line.quantity for line in found.lines) / (3 * found.sets)
+    month_hours = float(max(Decimal(730), 24 * Decimal(str(days))))
+    if starts or not rework:
+        assert of_each <= month_hours * found.months + 0.01
+    needed = float(hours) * float(run.starts)
+    assert found.sets >= needed / month_hours - 1e-9 or not starts
+    assert found.sets < needed * (1 + float(rework)) / month_hours + 1

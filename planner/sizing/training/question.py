@@ -163,8 +163,11 @@ class Question:
             read_bytes_per_s=workload.storage.read_gb_per_s * GB,
         )
 
-    def storage(self) -> StorageNeed:
-        """What is kept while and after training: weights to start from and to serve, data, checkpoints, the rest."""
+    def storage(self, written: int | None = None) -> StorageNeed:
+        """What is kept while and after training: weights to start from and to serve, data, checkpoints, the rest.
+
+        ``written`` are the checkpoints that a run makes: no more of them can be kept. None: as many as are to be.
+        """
         workload = self.workload
         asked = workload.storage
         kept = [
@@ -180,7 +183,7 @@ class Question:
                 Kept(
                     name="checkpoints",
                     size_bytes=round(self.checkpoint_bytes()),
-                    copies=workload.checkpoints.kept,
+                    copies=min(workload.checkpoints.kept, written or workload.checkpoints.kept),
                     place=asked.place,
                 )
             )
@@ -188,6 +191,5 @@ class Question:
             tuple(kept), asked.method, asked.pattern, resumes=workload.checkpoints.planned
         )
 
-    @property
-    def storage_gb(self) -> float:
-        return round(self.storage().total_gb, 3)
+    def storage_gb(self, written: int | None = None) -> float:
+        return round(self.storage(written).total_gb, 3)

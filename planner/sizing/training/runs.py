@@ -31,7 +31,7 @@ UNITS = {
     "host_ram_bytes": "byte", "host_page_cache_bytes": "byte",
     "host_shared_memory_bytes": "byte", "loader_samples_per_s": "1/s", "storage_read_bytes_per_s": "byte/s",
     "checkpoint_write_bytes_per_s": "byte/s",
-    "storage_gb": "GB", "fabric_bytes_per_s": "byte/s", "fabric_offered_bytes_per_s": "byte/s",
+    "storage_gb": "GB", "storage_spot_gb": "GB", "fabric_bytes_per_s": "byte/s", "fabric_offered_bytes_per_s": "byte/s",
     "spare_machines": "1", "trainable": "1",
     "flash_attention": "1", "data_wait_fraction": "1",
 }  # fmt: skip
@@ -100,15 +100,17 @@ def finish(asked: Question, machine: Machine, choice: Choice, verdict: Verdict) 
         "host_page_cache_bytes": need.page_cache_bytes,
         "host_shared_memory_bytes": need.shared_memory_bytes,
         "storage_read_bytes_per_s": per_machine / waiting * path.sample_bytes,
-        "storage_gb": asked.storage_gb,
+        "storage_gb": asked.storage_gb(saved(hours, interval)),
         "data_wait_fraction": 1 - 1 / waiting,
     }
     if saves:
+        spot = spot_interval_s(asked, gpus, choice.machines, write_s)
         facts |= {
             "checkpoint_write_s": write_s,
             "checkpoint_interval_s": interval,
             "checkpoint_write_bytes_per_s": size / max(write_s, 1e-9),
-            "checkpoint_written_bytes": size * max(1, hours * SECONDS_PER_HOUR // max(interval, 1)),
+            "checkpoint_written_bytes": size * saved(hours, interval),
+            "storage_spot_gb": asked.storage_gb(saved(hours, min(spot, interval))),
             "spot_interruptions": hours * bill.INTERRUPTIONS_PER_HOUR.given(assumed) * choice.machines,
             "rework_fraction": spot_rework(asked, gpus, choice.machines, write_s, restart),
         }
@@ -155,6 +157,18 @@ def interval_s(asked: Question, write_s: float, between: float) -> float:
     """Seconds between checkpoints: as asked, else those that lose least."""
     minutes = asked.workload.checkpoints.interval_minutes
     return minutes * 60 if minutes is not None else checkpoints.best_interval_s(write_s, between)
+
+
+def saved(hours: float, interval_s: float) -> int:
+    """Checkpoints that a run writes: one at its end at least."""
+    return max(1, int(hours * SECONDS_PER_HOUR // max(interval_s, 1)))
+
+
+def spot_interval_s(asked: Question, gpu_count: int, machines: int, write_s: float) -> float:
+    """Seconds between checkpoints on machines that may be taken away."""
+    assumed = asked.workload.assumed
+    taken = bill.INTERRUPTIONS_PER_HOUR.given(assumed) * machines
+    return interval_s(asked, write_s, checkpoints.mean_time_between_failures_s(gpu_count, taken, assumed))
 
 
 def spot_rework(asked: Question, gpu_count: int, machines: int, write_s: float, restart_s: float) -> float:

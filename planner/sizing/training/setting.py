@@ -92,8 +92,15 @@ class TrainingSetting(Setting[TrainingPlacement]):
     def host_ram_bytes(self, placed: TrainingPlacement) -> int:
         return round(placed.facts["host_ram_bytes"])
 
-    def needs(self) -> Needs:
-        return Needs(self.question.storage_gb, self.workload.egress_gb_per_month)
+    def needs(self, placed: TrainingPlacement | None, tier: str) -> Needs:
+        """No more checkpoints are kept than the run writes; on machines that may be taken away it writes more."""
+        sent_gb = self.workload.egress_gb_per_month
+        if placed is None:
+            return Needs(self.question.storage_gb(), sent_gb)
+        kept_gb = placed.facts["storage_gb"]
+        if tier in bill.INTERRUPTIBLE_TIERS:
+            kept_gb = placed.facts.get("storage_spot_gb", kept_gb)
+        return Needs(kept_gb, sent_gb)
 
     def run(self, placed: TrainingPlacement) -> Run:
         return bill.jobs(self.workload.schedule, Decimal(str(round(placed.run_hours.value, 6))))

@@ -25,7 +25,8 @@ from planner.sizing.training.workload import (
     Storage,
     TuningWorkload,
 )
-from planner.sizing.workload import Filters, ModelReference
+from planner.sizing.weighing import weigh
+from planner.sizing.workload import Filters, ModelReference, Schedule
 from tests.sizing.formulas import evaluate
 from tests.sizing.markets import AT, Row, make_market
 
@@ -216,8 +217,10 @@ def test_slow_storage_is_named_as_the_bottleneck() -> None:
 
 def test_weights_data_and_checkpoints_enter_the_bill() -> None:
     workload = TuningWorkload(kind="full_finetune", model=LLAMA_7B, software="torch",
+                              checkpoints=Checkpoints(interval_minutes=5),
                               storage=Storage(dataset_gb=500))  # fmt: skip
     (candidate,) = answer(workload, EIGHT).candidates
+    assert value(candidate, "checkpoint_written_bytes") > 3 * value(candidate, "checkpoint_bytes")
     line = next(line for line in candidate.monthly.lines if line.what == "storage")
     full_state = 6_738_415_616 * 12 / 1e9
     assert line.quantity == pytest.approx(500 + 2 * 6.738 + 3 * full_state, rel=0.01)
@@ -227,7 +230,7 @@ def test_weights_data_and_checkpoints_enter_the_bill() -> None:
 def test_scratch_is_no_durable_copy_and_not_paid_for() -> None:
     found = setting(TuningWorkload(kind="lora", storage=Storage(place="scratch", dataset_gb=1000)), ONE)
     assert "only_copy_on_scratch" in found.warnings()
-    assert found.needs().storage_gb < 100
+    assert found.needs(None, "on_demand").storage_gb < 100
 
 
 @pytest.mark.parametrize(
@@ -236,11 +239,15 @@ def test_scratch_is_no_durable_copy_and_not_paid_for() -> None:
         TuningWorkload(kind="lora", model=LLAMA_7B), TuningWorkload(kind="qlora", model=LLAMA_7B),
         TuningWorkload(kind="full_finetune", model=LLAMA_7B, software="torch"),
         PretrainingWorkload(parameters_billion=7, deadline_hours=200.0),
+        PretrainingWorkload(parameters_billion=3, deadline_hours=600.0, schedule=Schedule(starts_per_day=1)),
+        PretrainingWorkload(parameters_billion=7, machines_maximum=2, schedule=Schedule(starts_per_day=0)),
     ],
-    ids=lambda workload: workload.kind,
+    ids=["lora", "qlora", "full_finetune", "pretraining", "daily", "months"],
 )  # fmt: skip
-def test_every_derivation_evaluates_to_its_figure(workload: Any) -> None:
-    found = setting(workload, EIGHT)
+@pytest.mark.parametrize("row", [EIGHT, SPOT], ids=["on demand", "spot"])
+def test_every_derivation_evaluates_to_its_figure(workload: Any, row: Row) -> None:
+    workload = workload.model_copy(update={"filters": Filters(tiers=("on_demand", "spot"))})
+    found = setting(workload, row)
     candidate = one_candidate(found, found.place(), 0)
     assert isinstance(candidate, Candidate)
     for name, derivation in candidate.derivations.items():
@@ -287,3 +294,56 @@ def test_ranges_are_wider_on_devices_that_few_measured() -> None:
         return figure.high / figure.low
 
     assert width("MI300X") > width("H100-SXM5")
+
+
+def kept_gb(candidate: Candidate) -> float:
+    return next(line.quantity for line in candidate.monthly.lines if line.what == "storage")
+
+
+@pytest.mark.parametrize("kept", [1, 2, 3, 50])
+def test_no_more_checkpoints_are_paid_for_than_the_run_writes(kept: int) -> None:
+    def asked(samples: int) -> Candidate:
+        workload = TuningWorkload(
+            kind="full_finetune", model=LLAMA_7B, sample_count=samples, epochs=1.0,
+            checkpoints=Checkpoints(kept=kept, interval_minutes=30), storage=Storage(dataset_gb=100),
+        )  # fmt: skip
+        return answer(workload, EIGHT).candidates[0]
+
+    for samples in (2_000, 50_000, 400_000):
+        found = asked(samples)
+        size = value(found, "checkpoint_bytes")
+        written = round(value(found, "checkpoint_written_bytes") / size)
+        assert written == max(1, int(value(found, "run_hours") * 2))
+        weights_gb = 2 * 6_738_415_616 / 1e9
+        assert kept_gb(found) == pytest.approx(100 + weights_gb + min(kept, written) * size / 1e9, abs=0.001)
+        assert value(found, "storage_gb") == kept_gb(found)
+    assert written > 3, "the last run writes more than the usual three"
+
+
+def test_spot_machines_pay_for_the_checkpoints_they_are_written_oftener_for() -> None:
+    workload = TuningWorkload(kind="full_finetune", model=LLAMA_7B, epochs=12)
+    found = {one.offer.tier: one for one in answer(
+        workload.model_copy(update={"filters": Filters(tiers=("on_demand", "spot"))}), EIGHT, SPOT
+    ).candidates}  # fmt: skip
+    assert kept_gb(found["on_demand"]) == value(found["on_demand"], "storage_gb")
+    assert kept_gb(found["spot"]) == value(found["spot"], "storage_spot_gb") > kept_gb(found["on_demand"])
+
+
+@pytest.mark.parametrize("row", [EIGHT, SPOT, Row("H100-SXM5", 8, "9000", unit="month", ram_gib=2048)])
+def test_runs_that_fill_more_than_a_month_are_done_side_by_side_and_rank_by_what_they_cost(row: Row) -> None:
+    daily = PretrainingWorkload(
+        parameters_billion=3, deadline_hours=600.0, schedule=Schedule(starts_per_day=1),
+        filters=Filters(tiers=("on_demand", "spot")),
+    )  # fmt: skip
+    made = setting(daily, row)
+    placements = made.place()
+    weighed = weigh(made, placements)
+    candidate = compare(made, placements, engine_version="test").candidates[0]
+    monthly, hours = candidate.monthly, value(candidate, "run_hours")
+    assert monthly.sets >= hours * 30.4167 / 730.0008 > 1
+    assert candidate.machines == candidate.machines_each * monthly.sets
+    assert monthly.hours <= 730.0
+    assert int(weighed.total_minor[0]) == int(monthly.total * 100)
+    assert candidate.unit_costs["run"] == pytest.approx(
+        monthly.total / Decimal("30.4167"), abs=Decimal("0.01")
+    )
