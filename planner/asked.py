@@ -19,7 +19,9 @@ def asked(form: WorkbenchForm) -> list[tuple[str, str]]:
     told = []
     texts = {name: text for name, _kept, _default, text in form.state}
     unused = {other for name, other in form.kind.instead_of.items() if texts.get(name)}
-    instead = by_rate.told(form.workload().model_dump(mode="json"))
+    document = form.workload().model_dump(mode="json")
+    unused |= set(form.kind.without.get(document["kind"], ()))
+    instead = by_rate.told(document)
     for name in form.kind.carrying:
         if name in unused:
             continue

@@ -129,6 +129,7 @@ def question(document: dict[str, Any], names: Iterable[str] = ()) -> tuple[Fact,
         for name, other in kind.instead_of.items()
         if (field := kind.fields[name]).path and _asked(field, _dig(document, field.path))
     }
+    unused |= set(kind.without.get(str(document.get("kind")), ()))
     instead = by_rate.told(document)
     for name, field in kind.fields.items():
         path = field.path

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.utils.translation import gettext_lazy
 
 from planner.fields import ChoiceField, NumberField, TickField
-from planner.kinds import llm_shared, training_fields
-from planner.kinds.frame import Example, Fold, Group, Variant, put, scaled
+from planner.kinds import llm_shared, training_fields, training_shared
+from planner.kinds.frame import Example, Fold, Group, Row, Variant, put, scaled
 from planner.kinds.training_kind import training_kind
 from planner.sizing.training.workload import TuningWorkload
 
@@ -37,6 +37,7 @@ FINE_TUNING = training_kind(
     title=gettext_lazy("Fine-tuning"),
     about=gettext_lazy("A model is trained further on your samples: with adapters, or all of its weights."),
     workload=TuningWorkload,
+    without={"full_finetune": ("rank", "targets", "frozen", "dora", "embeddings")},
     fields={
         **llm_shared.MODEL,
         "method": ChoiceField(
@@ -119,7 +120,7 @@ FINE_TUNING = training_kind(
             (
                 "model",
                 "method",
-                ("rank", "targets"),
+                Row(("rank", "targets"), "adapters"),
                 Fold(
                     gettext_lazy("Software, frozen weights, revision"),
                     (("software", "frozen"), "dora", "embeddings", "revision"),
@@ -138,6 +139,10 @@ FINE_TUNING = training_kind(
             ),
         ),
         *training_fields.GROUPS,
+    ),
+    notes=lambda comparison, best: (
+        training_shared.tokens_of_an_epoch(comparison.workload),
+        *training_shared.notes(comparison, best),
     ),
     ordered=(("mean", "sequence"), ("micro", "batch")),
     carrying=(

@@ -235,6 +235,8 @@ class Kind:
     """One sentence that says the answer, where every target is met."""
     instead_of: Mapping[str, str] = field(default_factory=dict)
     """Fields that, when given, count instead of another one: the name of the one that counts, and of the other."""
+    without: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By a name on the wire: fields that mean nothing under it, and are told in no list of what was asked."""
     ordered: tuple[tuple[str, str], ...] = ()
     """Pairs of fields of which the first must not be above the second."""
     carrying: tuple[str, ...] = ()

@@ -73,9 +73,25 @@ def _terms_block(candidate: Candidate) -> Block:
             for number, cost in enumerate(candidate.terms, start=1)
         ),
         note=" ".join(
-            (*advised(candidate), _("Machine time alone; whole months and terms are paid to their end."))
+            (
+                *advised(candidate),
+                _("Machine time alone; whole months and terms are paid to their end."),
+                *_left_out(candidate),
+            )
         ),
     )
+
+
+def _left_out(candidate: Candidate) -> tuple[str, ...]:
+    """Why the candidate's own price is no row of the table."""
+    offer = candidate.offer
+    if any(cost.offer_id == offer.offer_id for cost in candidate.terms):
+        return ()
+    if offer.estimated:
+        return (_("Prices that a source only estimates, as this offer's is, are left out."),)
+    if offer.floor and offer.tier != "reserved":
+        return (_("Lowest asking prices of marketplaces, as this offer's is, are left out."),)
+    return ()
 
 
 def advised(candidate: Candidate) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from planner.sizing.options import Desk, Option
 from planner.sizing.placement import Placement
 from planner.sizing.points import UnknownRate
 from planner.sizing.quantities import Estimate, Frozen
-from planner.sizing.results import Candidate, Limit, Miss, Money, OtherLayout, Verdict
+from planner.sizing.results import Bill, Candidate, Limit, Miss, Money, OtherLayout, Verdict
 from planner.sizing.setting import Refusal
 from planner.sizing.weighing import weigh
 
@@ -93,7 +93,7 @@ def alternatives(
     choices = []
     for placed in sorted(found, key=key):
         monthly = bill_of(setting, weighed, row, placed)
-        choices.append(_choice(placed, shown, monthly.total, monthly.currency, monthly.complete))
+        choices.append(_choice(placed, shown, monthly))
     return tuple(choices)
 
 
@@ -118,7 +118,7 @@ def by_tensors(
     return OtherLayout(
         layout=placed.layout,
         replicas=placed.replicas,
-        machines=placed.machines,
+        machines=placed.machines * monthly.sets,
         ttft_s=None if placed.job_hours is not None else peak.ttft_s,
         tpot_s=peak.tpot_s,
         total=monthly.total,
@@ -170,9 +170,7 @@ def sized(desk: Desk, machine: Machine, layout: Layout) -> Option | None:
 def _choice(
     placed: Placement,
     shown: Placement | Refusal,
-    total: Money,
-    currency: str,
-    complete: bool,
+    monthly: Bill,
 ) -> LayoutChoice:
     peak = placed.peak.load_point(placed.replicas)
     is_job = placed.job_hours is not None
@@ -181,7 +179,7 @@ def _choice(
         gpus_per_replica=placed.layout.device_count,
         replicas=placed.replicas,
         machines_per_replica=ceil(placed.layout.device_count / placed.machine.device_count),
-        machines=placed.machines,
+        machines=placed.machines * monthly.sets,
         verdict=placed.verdict,
         limit=placed.limit,
         misses=placed.misses,
@@ -189,8 +187,8 @@ def _choice(
         tpot_s=peak.tpot_s,
         output_tokens_per_s=peak.output_tokens_per_s,
         job_hours=placed.job_hours,
-        total=total,
-        currency=currency,
-        complete=complete,
+        total=monthly.total,
+        currency=monthly.currency,
+        complete=monthly.complete,
         is_shown=isinstance(shown, Placement) and shown.layout == placed.layout,
     )

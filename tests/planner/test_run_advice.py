@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from planner.kinds import run_blocks
 from planner.sizing.results import BillLine, Candidate, TermCost
 from planner.sizing.training.workload import TuningWorkload
@@ -32,6 +34,22 @@ def test_the_cheapest_term_is_at_least_its_machine_time_where_storage_comes_on_t
     assert "One run costs least with this" in told(candidate())
     assert "≥" not in told(candidate())
     assert "elsewhere, ≥ $" in told(candidate(storage=True))
+
+
+@pytest.mark.parametrize(
+    ("price", "words"), [({"floor": True}, "Lowest asking prices"), ({"estimated": True}, "only estimates")]
+)
+def test_a_price_that_the_table_leaves_out_is_told_where_it_is_the_candidates_own(
+    price: dict[str, bool], words: str
+) -> None:
+    def note(of: Candidate) -> str:
+        return run_blocks.blocks(of)[0].note
+
+    workload = TuningWorkload(kind="full_finetune", model=LLAMA_7B)
+    plain = answer(workload, EIGHT, SPOT).candidates[0]
+    own = plain.model_copy(update={"offer": plain.offer.model_copy(update={"offer_id": 99} | price)})
+    assert words in note(own)
+    assert words not in note(plain)
 
 
 def test_the_page_of_the_cheapest_term_does_not_recommend_itself() -> None:

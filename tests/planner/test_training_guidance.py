@@ -6,10 +6,12 @@ from datetime import datetime
 
 import pytest
 from django.http import QueryDict
+from django.test import Client
 
-from planner import services, wording
+from planner import asked, services, wording
 from planner.forms import WorkbenchForm
 from planner.sizing.results import Candidate, Comparison
+from reports import presenters
 from tests.planner.factories import make_offer
 
 pytestmark = pytest.mark.django_db
@@ -75,3 +77,29 @@ def test_the_only_copy_on_scratch_and_runs_without_checkpoints_are_said(now: dat
 @pytest.mark.parametrize("code", ["qlora_not_needed", "zero3_over_pcie"])
 def test_each_has_words(code: str) -> None:
     assert wording.warning(code) != code.replace("_", " ")
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("samples=48828&epochs=1", "48,828 samples × 2,048 tokens make 100 million tokens an epoch, 100 million"),
+        ("samples=2460&epochs=3&padded=1&mean=500", "2,460 samples × 500 tokens make 1.23 million tokens an epoch, 3.69"),
+        ("samples=1000&epochs=2&padded=1", "1,000 samples × 1,024 tokens make 1.02 million tokens an epoch, 2.05 "),
+    ],
+)  # fmt: skip
+def test_samples_are_told_as_tokens_too(query: str, said: str, client: Client) -> None:
+    page = client.get(f"/workbench/?kind=lora&{SEVEN}&{query}").content.decode()
+    assert said in page
+
+
+def test_where_all_weights_are_trained_no_adapter_is_told_among_what_was_asked(now: datetime) -> None:
+    def told(kind: str) -> set[str]:
+        form = WorkbenchForm.from_query(QueryDict(f"kind={kind}&{SEVEN}"))
+        assert form.is_valid()
+        shown = {label for label, _text in asked.asked(form)}
+        document = form.workload().model_dump(mode="json")
+        return shown | {fact.label for fact in presenters.question(document)}
+
+    assert {"Adapter rank", "Adapters on", "Frozen weights in"} <= told("lora")
+    assert not {"Adapter rank", "Adapters on", "Frozen weights in"} & told("full_finetune")
+    assert "Optimizer" in told("full_finetune")
