@@ -13,9 +13,11 @@ from django.utils.translation import gettext_lazy as _
 
 from accounts.access import EMAIL_MAX_LENGTH
 from accounts.models import Membership, Role, Team, User
+from mitsumori.digits import plain_digits
 from mitsumori.text_fields import PlainTextField
 
 NAME_LENGTH = 120
+LENGTH_READ = 200
 PERCENT_LEAST, PERCENT_MOST = Decimal("0.5"), Decimal("500")
 _PERCENT = re.compile(r"\d{1,6}(\.\d{1,6})?", re.ASCII)
 
@@ -35,7 +37,7 @@ class TeamForm(forms.Form):
 
 
 class PercentField(forms.DecimalField):
-    """By how much a price must move to be told; ASCII digits with a point."""
+    """By how much a price must move to be told; digits with a point, of full width too."""
 
     def __init__(self, **kwargs: Any) -> None:
         # As text: a field for numbers would silently lose what it does not take.
@@ -50,7 +52,8 @@ class PercentField(forms.DecimalField):
         )
 
     def to_python(self, value: Any) -> Decimal | None:  # type: ignore[override]
-        text = str(value or "").strip(" \t\u3000\u00a0")
+        text = str(value or "")
+        text = plain_digits(text).strip(" \t\u00a0") if len(text) <= LENGTH_READ else text
         if text and not _PERCENT.fullmatch(text):
             raise ValidationError(_("A number such as 10 or 2.5 is accepted here."), code="number")
         found: Decimal | None = super().to_python(text)

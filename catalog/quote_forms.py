@@ -17,6 +17,7 @@ from catalog.models import Answer, PriceUnit, Tier
 from catalog.models.private import ANSWER_LENGTH, NOTE_LENGTH
 from catalog.price_cells import TERM_MONTHS_MAXIMUM
 from catalog.private_offers import VALUES
+from mitsumori.digits import plain_digits
 from mitsumori.text_fields import PlainTextField
 
 _NUMBER = re.compile(r"(\d{1,3}(,\d{3})+|\d{1,9})(\.\d{1,6})?", re.ASCII)
@@ -25,7 +26,10 @@ _DAYS = (date(2000, 1, 1), date(2100, 12, 31))
 
 
 class NumberField(forms.Field):
-    """A number in ASCII digits with a point; thousands may be grouped by commas. ``1,5`` is refused: it is unclear."""
+    """A number with a point, in digits of full width too; thousands may be grouped by commas.
+
+    ``1,5`` is refused: it is unclear.
+    """
 
     widget = forms.TextInput
 
@@ -40,6 +44,7 @@ class NumberField(forms.Field):
         text = text.strip(" \t\r\n\u3000\u00a0") if len(text) <= LENGTH_READ else text
         if not text:
             return None
+        text = plain_digits(text) if len(text) <= LENGTH_READ else text
         if not _NUMBER.fullmatch(text):
             raise ValidationError(_("A number such as 1,234.50 is accepted here."), code="number")
         number = Decimal(text.replace(",", ""))

@@ -38,7 +38,7 @@ def asked(form: WorkbenchForm) -> list[tuple[str, str]]:
         elif isinstance(field, ChoiceField):
             text = str(dict(field.widget.choices).get(text, text))
         elif isinstance(field, NumberField) and text:
-            text = f"{_grouped(text)} {field.unit}".strip()
+            text = field.with_unit(_grouped(text))
         if text:
             told.append((str(field.label), text))
     return told

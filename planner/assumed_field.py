@@ -11,12 +11,13 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
+from mitsumori.digits import plain_digits
 from planner import assumption_words
 from planner.fields import SheetField, names_of
 from planner.figures import exact
 from planner.sizing.settable import SERVING, Settable
 from planner.sizing.training.settable import TRAINING
-from planner.typed_numbers import NUMBER, NUMBER_LENGTH_MAXIMUM, plain_digits
+from planner.typed_numbers import NUMBER, NUMBER_LENGTH_MAXIMUM
 
 
 class AssumedField(SheetField):

@@ -82,15 +82,22 @@ class SheetField(forms.Field):
         path: Path = (),
         default: str = "",
         unit: Text = "",
+        one: Text = "",
         template: str = "planner/_field.html",
         **options: Any,
     ) -> None:
         self.path = path
         self.default = default
         self.unit = unit
+        self.one = one
+        """The unit of a single one, where that is another word."""
         self.template = template
         """What draws it in the form."""
         super().__init__(required=False, **options)
+
+    def with_unit(self, number: str) -> str:
+        """A number as it is shown, with its unit behind it."""
+        return f"{number} {(self.one if number == '1' else '') or self.unit or ''}".strip()
 
     def shown_limit(self, limit: Any) -> str:
         """A limit of the workload document in the unit of this field."""

@@ -22,6 +22,7 @@ from planner import hosting_offers, hosting_sheet, managed_words
 from planner.hosting_sheet import Sheet
 from planner.sizing import hosting
 from planner.sizing.hosting import Line, Stated, Total
+from planner.typed_numbers import number_text
 
 UNPROCESSABLE = 422
 FIELD_LENGTH = 30
@@ -133,7 +134,9 @@ class HostingForm(forms.Form):
         """What is compared; None where a field is refused, with the message at it."""
         if not self.is_valid():
             return None
-        texts = {name: str(value).strip() for name, value in self.cleaned_data.items() if name != "service"}
+        texts = {
+            name: number_text(str(value)) for name, value in self.cleaned_data.items() if name != "service"
+        }
         given = {name: text for name, text in texts.items() if text and name != "interruptible"}
         given = _priced(given | {"service": self.cleaned_data.get("service") or ""})
         try:

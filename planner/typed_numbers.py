@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-import unicodedata
+
+from mitsumori.digits import plain_digits
 
 NUMBER_LENGTH_MAXIMUM = 40
 LENGTH_READ = 200
@@ -11,23 +12,6 @@ LENGTH_READ = 200
 SPACES = " \t\r\n\u3000\u00a0"
 NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]*)?")
-
-
-def plain_digits(text: str) -> str:
-    """Full-width forms and decimal digits of any script as ASCII; superscripts and numerals stay as they are.
-
-    >>> plain_digits("１２．５") == "12.5" and plain_digits("²") == "²"
-    True
-    """
-    characters = []
-    for character in text:
-        if unicodedata.decimal(character, None) is not None:
-            characters.append(str(unicodedata.decimal(character)))
-        elif "\uff01" <= character <= "\uff5e":
-            characters.append(chr(ord(character) - 0xFEE0))
-        else:
-            characters.append(" " if character == "\u3000" else character)
-    return "".join(characters).replace("\u2212", "-")
 
 
 def ungrouped(text: str) -> str:

@@ -133,7 +133,7 @@ def _field_text(field: Any, value: Value) -> str:
     if str(value) in choices:
         return str(choices[str(value)])
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-        return f"{_plain(Decimal(str(value)) * getattr(field, 'scale', 1))} {field.unit or ''}".strip()
+        return str(field.with_unit(_plain(Decimal(str(value)) * getattr(field, "scale", 1))))
     return str(value)
 
 

@@ -6,6 +6,7 @@ fonts, no network, no files but the template and the fonts beside it.
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
@@ -34,6 +35,8 @@ GETA = "\u3013"
 WIDTHS = {"rank": 0.6, "sku": 2.4, "provider": 1.6, "accelerator": 1.7, "monthly": 1.3, "replicas": 0.9}
 WIDTHS_BY_KIND = {"text": 1.3, "code": 1.3, "number": 1.0, "money": 1.1, "date": 1.25, "flag": 0.8}
 """Shares of the comparison's width."""
+PICTURES = frozenset({"So", "Sk", "Cf", "Mn", "Me", "Co"})
+"""Kinds of characters that no word is written with: emoji with their tones and joiners, and what is for no print."""
 TYPST_PAPERS = {"a4": "a4", "letter": "us-letter"}
 PAPERS = tuple(TYPST_PAPERS)
 DRAFT_STAMP = datetime(2000, 1, 1, tzinfo=UTC)
@@ -49,11 +52,21 @@ def _covered() -> frozenset[int]:
 
 
 def printable(text: str) -> str:
-    """The text with what the paper's fonts cannot show replaced by a visible mark."""
+    """The text with what the paper's fonts cannot show left out, where it is a picture, or else marked visibly."""
     covered = _covered()
     if all(ord(character) in covered for character in text):
         return text
-    return "".join(character if ord(character) in covered else GETA for character in text.expandtabs(1))
+    made, is_after_picture = "", False
+    for character in text.expandtabs(1):
+        is_known = ord(character) in covered
+        if not is_known and unicodedata.category(character) in PICTURES:
+            is_after_picture = True
+            continue
+        if character == " " and is_after_picture and (not made or made[-1] in " \n"):
+            continue  # The space that parted it from the next word.
+        made += character if is_known else GETA
+        is_after_picture = False
+    return made.rstrip(" ") if is_after_picture else made
 
 
 def _printable(value: Any) -> Any:
@@ -66,10 +79,29 @@ def _printable(value: Any) -> Any:
     return value
 
 
+def _lacks(value: Any) -> bool:
+    """Whether some text of it has a character that no font of the paper has."""
+    if isinstance(value, str):
+        return any(ord(character) not in _covered() and character != "\t" for character in value)
+    if isinstance(value, dict):
+        return any(_lacks(item) for item in value.values())
+    return isinstance(value, list | tuple) and any(_lacks(item) for item in value)
+
+
 def render(sheet: Sheet, paper: str = PAPERS[0]) -> bytes:
     """The PDF in the language that is active, on one of ``PAPERS``."""
     made_at = sheet.created_at or DRAFT_STAMP
-    data = _printable(_data(sheet) | {"paper": TYPST_PAPERS[paper]})
+    given = _data(sheet) | {"paper": TYPST_PAPERS[paper]}
+    data = _printable(given)
+    if _lacks(given):
+        data["method"].append(
+            _(
+                "Some characters of this plan are in no font of this paper: pictures are left out, others read "
+                "%(mark)s. The plan and its other files have them."
+            )
+            % {"mark": GETA}
+        )
+    data["title"] = data["title"] or sheet.slug or words.status("draft")
     return typesetting.compose(data, int(made_at.timestamp()))
 
 
@@ -109,7 +141,7 @@ def _meta(sheet: Sheet) -> list[tuple[str, str]]:
         (_("All workloads together, per month"), _together(sheet)),
         (_("Currency"), words.converted(sheet.converted) if sheet.converted else ""),
         (_("Engine version"), sheet.engine_version),
-        (_("Catalog version"), sheet.catalog_version),
+        (_("Catalog version"), words.catalog_version(sheet.catalog_version)),
     ]
 
 

@@ -165,7 +165,7 @@ def _asked(field: Any, value: Any) -> str:
     if isinstance(value, list | tuple):
         return wording.listed(str(choices.get(str(item), item)) for item in value)
     if isinstance(value, int | float):
-        return f"{_trimmed(Decimal(str(value)) * field.scale)} {field.unit or ''}".strip()
+        return str(field.with_unit(_trimmed(Decimal(str(value)) * field.scale)))
     return _("none") if value == "none" else str(choices.get(str(value), value))
 
 

@@ -14,6 +14,7 @@ from accounts.access import current_team, signed_in
 from accounts.models import Role
 from planner.documents import WorkloadInvalid
 from reports import copying, diff, diff_words, services, totals
+from reports import words as words_of_plans
 from reports.content import read_comparison
 from reports.forms import CopyForm, RepriceForm, WorkloadsForm
 from reports.models import Plan, PlanVersion
@@ -55,9 +56,7 @@ def _compared(old: PlanVersion, new: PlanVersion) -> dict[str, Any]:
     for name, label in labels.items():
         values = [getattr(version, name) for version in (old, new)]
         if values[0] != values[1]:
-            shown = [
-                value.strftime("%Y-%m-%d %H:%M:%S UTC") if name == "priced_at" else value for value in values
-            ]
+            shown = [_worded(name, value) for value in values]
             words.append({"label": label, "before": shown[0], "after": shown[1]})
     compared = diff.compare_workloads(before, after)
     sums = [totals.common_totals(side.comparison for side in sides) for sides in (before, after)]
@@ -71,6 +70,12 @@ def _compared(old: PlanVersion, new: PlanVersion) -> dict[str, Any]:
         "checklist_changed": old.checklist_text != new.checklist_text,
         "numbers": range(1, new.plan.latest_number + 1),
     }
+
+
+def _worded(name: str, value: Any) -> str:
+    if name == "priced_at":
+        return str(value.strftime("%Y-%m-%d %H:%M:%S UTC"))
+    return words_of_plans.catalog_version(value) if name == "catalog_version" else str(value)
 
 
 def _sides(version: PlanVersion) -> list[diff.Side]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from django.utils.translation import gettext as _
@@ -65,6 +65,34 @@ def origin(code: str) -> str:
             "This plan was read from a file; its first figures were not computed on this installation."
         ),
     }[code]
+
+
+def catalog_version(text: str) -> str:
+    """The catalog's number, and the moment of the past whose prices were in force where it is one.
+
+    >>> catalog_version("12")
+    '12'
+    """
+    number, mark, moment = text.partition("@")
+    try:
+        at = datetime.fromisoformat(moment).astimezone(UTC)
+    except ValueError:
+        return text
+    if not mark:
+        return text
+    return _("%(number)s, as of %(moment)s") % {
+        "number": number,
+        "moment": at.strftime("%Y-%m-%d %H:%M:%S UTC"),
+    }
+
+
+def origin_detail(code: str, detail: str) -> str:
+    """What is kept of where a plan came from: of a file its fingerprint; of a copy plan, version and fingerprint."""
+    if not detail:
+        return ""
+    if code == "import":
+        return _("The file's fingerprint begins with %(fingerprint)s.") % {"fingerprint": detail}
+    return _("It is %(plan)s.") % {"plan": detail}
 
 
 def converted(shown: tuple[str, date, dict[str, Decimal]]) -> str:

@@ -195,7 +195,7 @@ def _about(sheet: Sheet) -> list[list[Value]]:
         [f"{_('Prices as of')} [UTC]", sheet.priced_at],
         [_("To be checked again after"), sheet.valid_until.date()],
         [_("Engine version"), sheet.engine_version],
-        [_("Catalog version"), sheet.catalog_version],
+        [_("Catalog version"), words.catalog_version(sheet.catalog_version)],
         [_("Fingerprint"), sheet.fingerprint or words.status("draft")],
     ]
 

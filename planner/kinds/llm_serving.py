@@ -174,12 +174,14 @@ SERVING = Kind(
             path=("concurrency", "average"),
             default="8",
             unit=gettext_lazy("requests"),
+            one=gettext_lazy("request"),
         ),
         "users_peak": NumberField(
             label=gettext_lazy("At once, peak"),
             path=("concurrency", "peak"),
             default="32",
             unit=gettext_lazy("requests"),
+            one=gettext_lazy("request"),
         ),
         "rate": NumberField(
             label=gettext_lazy("Requests per second"),

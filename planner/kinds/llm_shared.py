@@ -68,6 +68,7 @@ LENGTHS: dict[str, SheetField] = {
         default="1000",
         integer=True,
         unit=gettext_lazy("tokens"),
+        one=gettext_lazy("token"),
     ),
     "in_max": NumberField(
         label=gettext_lazy("Input, longest"),
@@ -75,6 +76,7 @@ LENGTHS: dict[str, SheetField] = {
         default="8000",
         integer=True,
         unit=gettext_lazy("tokens"),
+        one=gettext_lazy("token"),
     ),
     "out": NumberField(
         label=gettext_lazy("Output, typical"),
@@ -82,6 +84,7 @@ LENGTHS: dict[str, SheetField] = {
         default="300",
         integer=True,
         unit=gettext_lazy("tokens"),
+        one=gettext_lazy("token"),
     ),
     "out_max": NumberField(
         label=gettext_lazy("Output, longest"),
@@ -89,6 +92,7 @@ LENGTHS: dict[str, SheetField] = {
         default="1000",
         integer=True,
         unit=gettext_lazy("tokens"),
+        one=gettext_lazy("token"),
     ),
 }
 HIT: dict[str, SheetField] = {
@@ -107,6 +111,7 @@ OPTIONS: dict[str, SheetField] = {
         path=("runtime", "options", "max_num_batched_tokens"),
         integer=True,
         unit=gettext_lazy("tokens"),
+        one=gettext_lazy("token"),
     ),
     "seqs": NumberField(label="max_num_seqs", path=("runtime", "options", "max_num_seqs"), integer=True),
     "utilization": NumberField(
@@ -119,6 +124,7 @@ OPTIONS: dict[str, SheetField] = {
         path=("runtime", "options", "speculative_tokens"),
         integer=True,
         unit=gettext_lazy("tokens"),
+        one=gettext_lazy("token"),
         help_text=gettext_lazy("Speculative decoding. Empty: none."),
     ),
     "acceptance": NumberField(

@@ -33,6 +33,11 @@ def origin(code: str) -> str:
 
 
 @register.filter
+def origin_detail(code: str, detail: str) -> str:
+    return words.origin_detail(code, detail)
+
+
+@register.filter
 def common_total(total: CommonTotal) -> str:
     return words.common_total(total)
 

@@ -7,13 +7,13 @@ from urllib.parse import quote
 import pytest
 from django.http import QueryDict
 
+from mitsumori.digits import plain_digits
 from planner import kinds
 from planner.fields import NumberField, SheetBoundField
 from planner.forms import WorkbenchForm
 from planner.models import PastedConfig
 from planner.options import Choices
 from planner.sizing.workload import BatchWorkload, ServingWorkload
-from planner.typed_numbers import plain_digits
 from tests.factories import AT
 
 NUMBERS = [

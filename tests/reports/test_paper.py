@@ -168,7 +168,19 @@ def test_every_covered_character_is_in_a_font() -> None:
     }
     assert pdf_export._covered() - {0x0A} <= regular
     assert pdf_export.printable("見積 ≥ 1,000 円") == "見積 ≥ 1,000 円"
-    assert pdf_export.printable("🙂") == "〓"
+    assert pdf_export.printable("🙂") == ""
+    assert pdf_export.printable("🚀 Launch 👩‍🚀 plan 見積 🙂") == "Launch plan 見積"
+    assert pdf_export.printable("a\tb กา c") == "a b 〓〓 c"
+
+
+def test_the_paper_says_that_pictures_were_left_out(catalog: None) -> None:
+    said = squeezed("pictures are left out, others read 〓")
+    with_one = squeezed("\n".join(pages(paper(draft(small_comparison(), "🚀 Launch plan")))))
+    assert said in with_one
+    assert "Launchplan" in with_one
+    assert said not in squeezed("\n".join(pages(paper(draft(small_comparison(), "Launch\tplan")))))
+    only = squeezed("\n".join(pages(paper(draft(small_comparison(), "🚀")))))
+    assert "draft,notsaved" in only
 
 
 def test_a_draft_is_stamped_on_every_page(catalog: None) -> None:
