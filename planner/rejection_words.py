@@ -66,6 +66,7 @@ RULES: dict[str, Text] = {
     "matrix_rate_unknown": _("how fast %(device)s multiplies matrices is not known"),
     "inference_only": _("%(device)s is made for inference, not for training"),
     "slice_trains_nothing": _("training is not planned on a slice of %(device)s"),
+    "no_whole_machines": _("%(gpus)s GPUs, neither more nor fewer, are no whole machines of %(each)s"),
     "no_split": _("no split over %(gpus)s GPUs was found that the heads, layers and batch allow"),
     "context_length": _("the longest request has %(asked)s tokens, the model takes %(maximum)s"),
     "format_not_on_device": _("%(runtime)s %(version)s does not run %(weights_format)s on %(device)s"),

@@ -19,8 +19,8 @@ from planner.sizing.results import Candidate
 from planner.sizing.training import memory, runs
 from planner.sizing.training.constants import classes
 from planner.sizing.training.job import Job
-from planner.sizing.training.options import recomputes
-from planner.sizing.training.placing import Search, TrainingPlacement, machine_counts, on_machine
+from planner.sizing.training.options import machine_counts, recomputes
+from planner.sizing.training.placing import Search, TrainingPlacement, on_machine
 from planner.sizing.training.setting import TrainingSetting
 
 MICRO_BATCHES = (1, 2, 4, 8, 16, 32)

@@ -104,6 +104,7 @@ FINE_TUNING = training_kind(
         "machines_max": NumberField(
             label=gettext_lazy("Machines, at most"), path=("machines_maximum",), default="1", integer=True
         ),
+        **training_fields.COUNT,
         **training_fields.COMPUTING,
         **training_fields.PARALLEL,
         "deadline": NumberField(
@@ -134,7 +135,7 @@ FINE_TUNING = training_kind(
                 ("sequence", "batch"),
                 Fold(
                     gettext_lazy("Padding, micro-batch, machines"),
-                    ("padded", "mean", ("micro", "machines_max")),
+                    ("padded", ("mean", "micro"), ("machines_max", "gpus_exact")),
                 ),
             ),
         ),
@@ -144,6 +145,7 @@ FINE_TUNING = training_kind(
         training_shared.tokens_of_an_epoch(comparison.workload),
         *training_shared.notes(comparison, best),
     ),
+    instead_of={"gpus_exact": "machines_max"},
     ordered=(("mean", "sequence"), ("micro", "batch")),
     carrying=(
         "model",
@@ -153,6 +155,7 @@ FINE_TUNING = training_kind(
         "epochs",
         "sequence",
         "batch",
+        "gpus_exact",
         "optimizer",
         "precision",
         "assume",

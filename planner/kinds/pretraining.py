@@ -54,6 +54,7 @@ PRETRAINING = training_kind(
         "machines_max": NumberField(
             label=gettext_lazy("Machines, at most"), path=("machines_maximum",), default="64", integer=True
         ),
+        **training_fields.COUNT,
         "network": NumberField(
             label=gettext_lazy("Network of each GPU"),
             path=("network_gbit_per_s",),
@@ -87,13 +88,14 @@ PRETRAINING = training_kind(
             gettext_lazy("How much"),
             (
                 ("tokens", "sequence"),
-                ("batch", "machines_max"),
+                "batch",
+                ("machines_max", "gpus_exact"),
                 Fold(gettext_lazy("Micro-batch, network"), (("micro", "network"),)),
             ),
         ),
         *training_fields.GROUPS,
     ),
-    instead_of={"parameters": "model"},
+    instead_of={"parameters": "model", "gpus_exact": "machines_max"},
     carrying=(
         "model",
         "parameters",
@@ -102,6 +104,7 @@ PRETRAINING = training_kind(
         "batch",
         "precision",
         "machines_max",
+        "gpus_exact",
         "deadline",
         "assume",
     ),

@@ -113,6 +113,14 @@ PARALLEL: dict[str, SheetField] = {
     "cp": NumberField(label=gettext_lazy("Context parallel"), path=("parallel", "cp"), integer=True),
     "ep": NumberField(label=gettext_lazy("Expert parallel"), path=("parallel", "ep"), integer=True),
 }
+COUNT: dict[str, SheetField] = {
+    "gpus_exact": NumberField(
+        label=gettext_lazy("GPUs, exactly"),
+        path=("gpus_exact",),
+        integer=True,
+        help_text=gettext_lazy("Empty: as many as fit and are in time."),
+    ),
+}
 CHECKPOINTS: dict[str, SheetField] = {
     "no_saves": TickField(
         label=gettext_lazy("No checkpoints (spot is refused)"), path=("checkpoints", "omitted")

@@ -173,3 +173,22 @@ def test_both_kinds_stand_among_the_others_on_the_start_page(client: Client) -> 
     for example in (*FINE_TUNING.examples, *PRETRAINING.examples):
         assert example.query.replace("&", "&amp;") in page
     assert {"lora", "qlora", "full_finetune", "pretraining"} <= kinds.BY_NAME.keys()
+
+
+def test_the_number_of_gpus_can_be_asked_for_and_is_told_instead_of_machines(client: Client) -> None:
+    make_offer("H100-SXM5", "20", count=8, sku="eight")
+    query = "kind=pretraining&parameters=1&tokens=20&gpus_exact=16&deadline="
+    page = unescape(client.get(f"/workbench/?{query}").content.decode())
+    assert "16 × H100-SXM5 in 2 machines do the run in" in page
+    assert "“GPUs, exactly” is given, so “Machines, at most” does not count." in page
+    refused = unescape(client.get(f"/workbench/?{query.replace('=16', '=0')}").content.decode())
+    assert "0 is too small: at least 1 is accepted." in refused
+    text = client.get(f"/plans/draft/export.csv?{query}").content.decode("utf-8-sig")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert {row["gpus_exact"] for row in rows} == {"16"}
+    answer = client.post(
+        "/api/v1/size",
+        {"kind": "lora", "model": {"id": "Qwen/Qwen2.5-7B-Instruct"}, "gpus_exact": 16},
+        content_type="application/json",
+    ).json()
+    assert {one["figures"]["gpu_count"]["value"] for one in answer["candidates"]} == {16}

@@ -110,3 +110,14 @@ def recomputes(asked: str, software: Software) -> tuple[Recompute, ...]:
     if asked in ("none", "selective", "full"):
         return (asked,)  # type: ignore[return-value]
     return ("none", "full") if software != "torch" else ("none", "selective", "full")
+
+
+GPUS_MAXIMUM = 10**6
+"""More than anybody rents."""
+
+
+def machine_counts(most: int) -> tuple[int, ...]:
+    """Numbers of machines to try: 1, 2, 3, 4, 6, 8, 12, 16 … up to the most that may be rented."""
+    powers = [2**n for n in range(most.bit_length())]
+    halves = [3 * 2**n for n in range(most.bit_length()) if 3 * 2**n <= most]
+    return tuple(sorted({*powers, *halves, most}))

@@ -20,7 +20,13 @@ from planner.sizing.training.demand import fabric_bytes
 from planner.sizing.training.fabric import Fabric, fabric
 from planner.sizing.training.job import Job, Recompute, Split
 from planner.sizing.training.memory import Peak
-from planner.sizing.training.options import MICRO_BATCHES, recomputes, splits
+from planner.sizing.training.options import (
+    GPUS_MAXIMUM,
+    MICRO_BATCHES,
+    machine_counts,
+    recomputes,
+    splits,
+)
 from planner.sizing.training.speed import NoRate, Step, peak_flops
 
 PARTS = (
@@ -59,6 +65,8 @@ class Task:
     recompute: str
     sharding: Any
     machines_maximum: int
+    gpus_exact: int | None
+    """So many GPUs and no other number, in whole machines; None: up to ``machines_maximum`` machines."""
     headroom_fraction: float
     network_bytes_per_s: float | None
     constants: TrainingConstants
@@ -272,7 +280,7 @@ class Search:
         """The job that needs least memory, whether it fits or not, on the most machines that can share the batch, at
         most ``most`` of them."""
         links = fabric(machine.device, self.task.network_bytes_per_s, machine.device_count)
-        for machines in reversed(machine_counts(min(self.task.machines_maximum, most or GPUS_MAXIMUM))):
+        for machines in reversed(counts(self.task, machine, most or GPUS_MAXIMUM)):
             jobs, peaks = self.memory(machine, machine.device_count * machines, links.domain)
             if jobs:
                 n = int(np.argmin(np.asarray(peaks.total)))
@@ -320,25 +328,24 @@ def cannot_train(task: Task, machine: Machine) -> Refusal | None:
     return None
 
 
-GPUS_MAXIMUM = 10**6
-"""More than anybody rents."""
-
-
-def machine_counts(most: int) -> tuple[int, ...]:
-    """Numbers of machines to try: 1, 2, 3, 4, 6, 8, 12, 16 … up to the most that may be rented."""
-    powers = [2**n for n in range(most.bit_length())]
-    halves = [3 * 2**n for n in range(most.bit_length()) if 3 * 2**n <= most]
-    return tuple(sorted({*powers, *halves, most}))
+def counts(task: Task, machine: Machine, most: int = GPUS_MAXIMUM) -> tuple[int, ...]:
+    """Numbers of this machine to try, at most ``most``; none where the GPUs asked for are no whole machines."""
+    if task.gpus_exact is None:
+        return machine_counts(min(task.machines_maximum, most))
+    machines, rest = divmod(task.gpus_exact, machine.device_count)
+    return (machines,) if not rest and 0 < machines <= most else ()
 
 
 def refused(task: Task, search: Search, machine: Machine) -> Refusal:
     """Why the workload does not fit on this machine, however it is split."""
     device = machine.device
+    if not counts(task, machine):
+        detail = {"rule": "no_whole_machines", "gpus": task.gpus_exact, "each": machine.device_count}
+        return Refusal("divisibility", detail)
     found = search.smallest(machine)
     if found is None:
-        return Refusal(
-            "divisibility", {"rule": "no_split", "gpus": machine.device_count * task.machines_maximum}
-        )
+        gpus = task.gpus_exact or machine.device_count * task.machines_maximum
+        return Refusal("divisibility", {"rule": "no_split", "gpus": gpus})
     job, least = found
     split = parts(
         least, float(device.engine_total_bytes), device.engine_total_bytes, task.headroom_fraction, (1.0, 1.0)
@@ -378,7 +385,7 @@ def _place(
     )  # fmt: skip
     for room, verdict in rooms:
         least = 1.0
-        for count in machine_counts(task.machines_maximum):
+        for count in counts(task, machine):
             if count < least and count < task.machines_maximum:
                 continue
             choice = search.best(machine, count, room)

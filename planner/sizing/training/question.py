@@ -127,6 +127,7 @@ class Question:
             recompute=workload.recompute,
             sharding=workload.parallel,
             machines_maximum=workload.machines_maximum,
+            gpus_exact=workload.gpus_exact,
             headroom_fraction=workload.headroom_fraction,
             network_bytes_per_s=network,
             constants=self.constants,

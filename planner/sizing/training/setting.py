@@ -266,7 +266,7 @@ class TrainingSetting(Setting[TrainingPlacement]):
         elif workload.kind == "full_finetune":
             made.append(Change("method", "lora", {"kind": "lora"}))
             made.append(Change("method", "qlora", {"kind": "qlora"}))
-        if workload.machines_maximum < 64:
+        if workload.gpus_exact is None and workload.machines_maximum < 64:
             made.append(
                 Change(
                     "machines_maximum",

@@ -12,7 +12,8 @@ from planner.sizing.devices import Machine
 from planner.sizing.offers import Flags, Integers
 from planner.sizing.results import SmallerMachine
 from planner.sizing.setting import Change, Refusal, Setting
-from planner.sizing.training.placing import GPUS_MAXIMUM, Search, Task, TrainingPlacement
+from planner.sizing.training.options import GPUS_MAXIMUM
+from planner.sizing.training.placing import Search, Task, TrainingPlacement
 from planner.sizing.weighing import REASONS, Weighed
 
 CHANGES_SHOWN = 6

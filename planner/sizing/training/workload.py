@@ -140,6 +140,8 @@ class TrainingBase(CommonWorkload):
     interruptible: Annotated[bool, Strict()] = True
     schedule: Schedule = Schedule(starts_per_day=0)
     """Runs a day; 0 is one run a month."""
+    gpus_exact: Annotated[Count, Field(ge=1, le=1_000_000)] | None = None
+    """GPUs of the run, neither more nor fewer, whatever machines are allowed. None: as many as fit and are in time."""
     storage_gb: Annotated[Number, Field(ge=0, le=1e9)] = 0
     """Kept beside weights, data and checkpoints."""
     settable: ClassVar[Mapping[str, Settable]] = TRAINING

@@ -347,3 +347,31 @@ def test_runs_that_fill_more_than_a_month_are_done_side_by_side_and_rank_by_what
     assert candidate.unit_costs["run"] == pytest.approx(
         monthly.total / Decimal("30.4167"), abs=Decimal("0.01")
     )
+
+
+def test_so_many_gpus_are_asked_for_and_no_others() -> None:
+    plain = PretrainingWorkload(parameters_billion=7, tokens_billion=140, deadline_hours="none")
+    for gpus in (8, 24, 64):
+        found = answer(plain.model_copy(update={"gpus_exact": gpus}), EIGHT, ONE)
+        assert {value(one, "gpu_count") for one in found.candidates} == {gpus}
+        assert {one.machines * one.offer.gpu_count for one in found.candidates} == {gpus}
+    beyond = TuningWorkload(kind="lora", model=LLAMA_7B, gpus_exact=32, machines_maximum=1)
+    assert answer(beyond, EIGHT).candidates[0].machines == 4, "whatever machines are allowed otherwise"
+
+
+def test_gpus_that_are_no_whole_machines_are_refused_by_name() -> None:
+    asked = TuningWorkload(kind="lora", model=LLAMA_7B, gpus_exact=12)
+    (refusal,) = setting(asked, EIGHT).place()
+    assert isinstance(refusal, Refusal)
+    assert (refusal.reason, refusal.detail) == (
+        "divisibility", {"rule": "no_whole_machines", "gpus": 12, "each": 8}
+    )  # fmt: skip
+    assert answer(asked, ONE).candidates[0].machines == 12
+    assert all(change.name != "machines_maximum" for change in setting(asked, EIGHT).changes())
+
+
+def test_a_deadline_that_so_many_gpus_miss_is_a_miss_and_asks_for_no_more_of_them() -> None:
+    late = PretrainingWorkload(parameters_billion=7, tokens_billion=140, deadline_hours=24.0, gpus_exact=8)
+    first = answer(late, EIGHT).candidates[0]
+    assert (first.machines, first.class_) == (1, 2)
+    assert [miss.target for miss in first.misses] == ["deadline_hours"]
