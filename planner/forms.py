@@ -323,6 +323,11 @@ class WorkbenchForm(forms.Form):
         return self["kind"]
 
     @property
+    def kind_key(self) -> str:
+        """Key of the kind that the form is drawn for; in templates ``kind`` is the field."""
+        return self.kind.key
+
+    @property
     def about(self) -> Any:
         """What the chosen kind sizes, in a sentence."""
         return self.kind.about

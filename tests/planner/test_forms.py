@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote
 
 import pytest
 from django.http import QueryDict
+from django.test import Client
 
 from mitsumori.digits import plain_digits
 from planner import kinds
@@ -15,6 +17,7 @@ from planner.models import PastedConfig
 from planner.options import Choices
 from planner.sizing.workload import BatchWorkload, ServingWorkload
 from tests.factories import AT
+from tests.planner.factories import make_small_catalog
 
 NUMBERS = [
     (kind.key, name)
@@ -411,3 +414,16 @@ def test_a_typed_value_that_is_the_default_of_the_chosen_kind_alone_is_kept() ->
     form = form_of(as_drawn("lora", kind="llm_serving", starts="1.0", deadline="720"))
     assert form.is_valid(), form.errors
     assert form.workload().schedule.starts_per_day == 1
+
+
+@pytest.mark.django_db
+def test_the_page_says_of_which_kind_its_form_is_and_a_post_of_it_leads_to_another_kinds_own_start(
+    client: Client,
+) -> None:
+    make_small_catalog()
+    page = client.get("/workbench/").content.decode()
+    hidden = re.search(r'<input type="hidden" name="left_kind" value="([^"]*)"', page)
+    assert hidden is not None
+    assert hidden[1] == "llm_serving"
+    sent = {"left_kind": hidden[1], "kind": "pretraining", "starts": "1", "storage": "100", "days": "30.4167"}
+    assert client.post("/workbench/", sent)["Location"] == "/workbench/?kind=pretraining"
