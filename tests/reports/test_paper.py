@@ -225,7 +225,7 @@ def test_twelve_months_stand_on_the_paper_only_where_a_run_is_repeated(
 def test_a_plan_with_nothing_that_fits_prints_why(catalog: None, crew: Crew) -> None:
     version = save_plan(crew.team, crew.owner, filters={"include": ("T4",)})
     text = squeezed("\n".join(pages(paper(sheets.of_version(version)))))
-    assert "Nomachineonthemarket" in text
+    assert "Nomachinethatthefiltersleavecanrunthis" in text
     assert "Notamongtheacceleratorsaskedfor" in text
 
 
