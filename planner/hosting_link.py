@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from planner.hosting_sheet import service_of
-from planner.kinds import by_rate
+from planner.service_months import millions_of
 from planner.sizing.results import Candidate
 
 
@@ -25,7 +25,7 @@ def hosting_link(candidate: Candidate, workload: Mapping[str, Any], cleaned: Map
         given["offer"] = str(offer.offer_id)
     if monthly.hours and candidate.machines:
         given["hours_per_month"] = f"{min(float(monthly.hours), 744.0):.2f}".rstrip("0").rstrip(".")
-    for name, millions in zip(("input", "output"), _millions(candidate, workload), strict=True):
+    for name, millions in zip(("input", "output"), millions_of(candidate, workload), strict=True):
         if millions:
             given[f"{name}_millions_per_month"] = f"{millions:.2f}"
     if monthly.currency == "USD":
@@ -35,19 +35,6 @@ def hosting_link(candidate: Candidate, workload: Mapping[str, Any], cleaned: Map
     if not (cleaned.get("managed_in") or cleaned.get("managed_out")):
         given |= _service(workload)
     return f"{reverse('planner:hosting')}?{urlencode(given)}"
-
-
-def _millions(candidate: Candidate, workload: Mapping[str, Any]) -> tuple[float, float]:
-    """Tokens in and out of a month that the answer counts, in millions; zeros where the work has none."""
-    stated = by_rate.millions_a_month(workload)
-    if stated is not None:
-        return stated
-    cost = candidate.per_million_tokens.all
-    taken, made = (workload.get(name, {}).get("typical") or 0 for name in ("input_tokens", "output_tokens"))
-    if not cost or not taken or not made:
-        return 0.0, 0.0
-    requests_millions = float(candidate.monthly.total / cost) / (taken + made)
-    return requests_millions * taken, requests_millions * made
 
 
 def _service(workload: Mapping[str, Any]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import Any
 from mitsumori import __version__
 from planner import kept_answers, kinds, market, private_market
 from planner.fabrics import fabric
+from planner.service_months import with_services
 from planner.sizing import compare as core
 from planner.sizing import layouts
 from planner.sizing.layouts import LayoutChoice
@@ -126,7 +127,8 @@ def compare(
     if not found.candidates or found.candidates[0].rank != 1:
         return found
     first = _with_other_layout(setting, placements, found.candidates[0])
-    return found.model_copy(update={"candidates": (first, *found.candidates[1:])})
+    found = found.model_copy(update={"candidates": (first, *found.candidates[1:])})
+    return with_services(found, setting.market.rates)
 
 
 def _with_other_layout(setting: Setting[Any], placements: Placements, first: Candidate) -> Candidate:

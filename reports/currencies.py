@@ -12,6 +12,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, TypeVar
 
 from catalog.models import ExchangeRate
+from planner.sizing import by_token
 from planner.sizing.bill import rounded, share
 from planner.sizing.results import (
     Bill,
@@ -78,8 +79,13 @@ def _converted(comparison: Comparison, currency: str, factor: Decimal, known: Ra
         workload["budget_per_month"] = float(
             rounded(Decimal(str(workload["budget_per_month"])) * factor, currency)
         )
+    for name in ("managed_input_per_million", "managed_output_per_million"):
+        if isinstance(workload.get(name), int | float):
+            workload[name] = float(f"{Decimal(str(workload[name])) * factor:.6g}")
+    services = comparison.services
     changes: dict[str, Any] = {
         "workload": workload,
+        "services": None if services is None else by_token.converted(services, currency, factor),
         "candidates": tuple(_candidate(each, currency, factor, known) for each in comparison.candidates),
     }
     if comparison.cheapest is not None:

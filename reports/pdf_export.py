@@ -165,6 +165,7 @@ def _footer(sheet: Sheet) -> str:
 def _workload(item: SheetWorkload) -> dict[str, Any]:
     view = presenters.workload(item)
     best = item.comparison.candidates[0] if item.comparison.candidates else None
+    by_token = [view.services] if view.services else []
     chart = cost_speed(item.comparison)
     language = get_language() or "en"
     return {
@@ -186,7 +187,7 @@ def _workload(item: SheetWorkload) -> dict[str, Any]:
         "memory_alt": memory_bar(best.memory).spoken if best else "",
         "question": [[fact.label, fact.text] for fact in view.question],
         "model": [[fact.label, fact.text] for fact in view.model],
-        "blocks": [_block(block) for block in kinds.of(item.kind).blocks(best)] if best else [],
+        "blocks": [_block(block) for block in (*kinds.of(item.kind).blocks(best), *by_token)] if best else [],
         "bills": [_bill(quote) for quote in view.quotes],
         "currency": view.currency,
         "per_month_label": _("per month, without tax")

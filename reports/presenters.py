@@ -17,10 +17,11 @@ from planner.candidate_views import CandidateView, candidate_view
 from planner.columns import Column
 from planner.figures import money_known, significant
 from planner.kinds import by_rate
-from planner.kinds.frame import Kind
+from planner.kinds.frame import Block, Kind
 from planner.presenters import answer
 from planner.rejections import RejectedGroup
 from planner.remedies import ReliefView
+from planner.service_words import services_block
 from planner.sizing.quantities import Assumption
 from planner.sizing.results import Bill, Candidate, Comparison
 from reports import checklist_words, words
@@ -100,6 +101,8 @@ class WorkloadView:
     by_hand: str
     """Assumptions of the method that were set by hand, in words; empty where none was."""
     sources: tuple[SourceView, ...]
+    services: Block | None
+    """What services by the token ask for the same month."""
     query: str
 
     @property
@@ -293,6 +296,7 @@ def workload(item: SheetWorkload, *, first: int = 0, count: int | None = None) -
         carried_by=_carried_by(comparison),
         by_hand="".join(fact.text for fact in question(comparison.workload, ("assume",))),
         sources=_sources(comparison),
+        services=services_block(comparison.services) if comparison.services else None,
         query=item.query,
     )
 

@@ -50,6 +50,11 @@ def _beside_none(candidate: Candidate) -> Candidate:
     )
 
 
+def _first_is_private(comparison: Comparison) -> bool:
+    """Whether the total that break-even is reckoned from is that of a private offer."""
+    return bool(comparison.candidates) and is_private(comparison.candidates[0].offer)
+
+
 def without_private(comparison: Comparison) -> Comparison:
     """The comparison as it would stand without the team's own quotes, as far as what was kept can tell."""
     candidates = [_beside_none(each) for each in comparison.candidates if not is_private(each.offer)]
@@ -75,6 +80,7 @@ def without_private(comparison: Comparison) -> Comparison:
             "class_counts": classes,
             "remedies": remedies,
             "cheapest": cheapest,
+            "services": None if _first_is_private(comparison) else comparison.services,
             "cheapest_offer_id": cheapest.offer.offer_id if cheapest else None,
             "candidates_total": comparison.candidates_total - lost,
             "rejected": tuple(rejected),

@@ -109,7 +109,12 @@ def _wanted(version: PlanVersion) -> tuple[list[tuple[str, Wanted]], list[dict[s
     return found, asked
 
 
-NOT_TOLD = frozenset({"filters", "budget_per_month", "objective", "currency", "hosting"})
+NOT_TOLD = frozenset(
+    {
+        "filters", "budget_per_month", "objective", "currency", "hosting", "managed_input_per_million",
+        "managed_output_per_million",
+    }
+)  # fmt: skip
 """Parts of a question that speak of money and of others' offers: a provider is not told them."""
 
 

@@ -23,6 +23,7 @@ from planner.file_figures import ends, figure, header
 from planner.kinds import by_rate
 from planner.sizing.quantities import GIB
 from planner.sizing.results import Candidate, Rejection
+from planner.sizing.token_prices import ServicesMonth
 from reports import words
 from reports.sheets import Sheet, SheetWorkload
 
@@ -84,6 +85,9 @@ BOUNDS = {"exact": "=", "at_least": "\u2265"}
 """Whether money is a whole amount, or at least that much because a price is unknown."""
 LAST = (
     Head("monthly_bound", BOUNDS["at_least"]),
+    Head("service", _("Service by the token with the least month")),
+    Head("service_monthly", _("Its price for the same month")),
+    Head("break_even_millions", _("Break-even with it, million tokens a month")),
     Head("reason", _("Reason for rejection")),
     Head("needed_gib", _("Memory needed per GPU"), "GiB"),
     Head("available_gib", _("Memory available per GPU"), "GiB"),
@@ -163,7 +167,7 @@ def rows(sheet: Sheet, *, coded: bool = False) -> Iterator[list[Value]]:
                 _status("candidate", coded),
                 *asked,
                 *_candidate(middle, candidate, coded),
-                *_last(sheet, candidate, coded),
+                *_last(sheet, candidate, coded, workload.comparison.services),
             ]
         for rejection in workload.comparison.rejected if sheet.with_rejected else ():
             yield [
@@ -250,7 +254,20 @@ def _rejection(
     return cells
 
 
-def _last(sheet: Sheet, row: Candidate | Rejection, coded: bool) -> list[Value]:
+def _beside_service(row: Candidate, found: ServicesMonth | None) -> list[Value]:
+    """The least of the services' months, and the volume in that mix above which this candidate costs less."""
+    if found is None:
+        return [None, None, None]
+    least = found.rows[0]
+    even = least.break_even_millions
+    if found.total and row.monthly.total != found.total:
+        even = (even * row.monthly.total / found.total).quantize(Decimal("0.01"))
+    return [least.price.service or "typed", least.month, even]
+
+
+def _last(
+    sheet: Sheet, row: Candidate | Rejection, coded: bool, services: ServicesMonth | None = None
+) -> list[Value]:
     tail: list[Value] = [
         row.offer.source_url,
         sheet.priced_at.isoformat(timespec="seconds") if coded else sheet.priced_at,
@@ -262,6 +279,7 @@ def _last(sheet: Sheet, row: Candidate | Rejection, coded: bool) -> list[Value]:
         memory = row.memory
         return [
             bound if coded else BOUNDS[bound],
+            *_beside_service(row, services),
             None,
             _gib(memory.needed_bytes),
             _gib(memory.usable_bytes),
@@ -270,6 +288,7 @@ def _last(sheet: Sheet, row: Candidate | Rejection, coded: bool) -> list[Value]:
         ]
     return [
         None,
+        *[None] * 3,
         row.reason if coded else words.rejection(row),
         _gib(row.needed_bytes),
         _gib(row.available_bytes),

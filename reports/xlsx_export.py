@@ -15,7 +15,7 @@ from django.utils.translation import pgettext
 from xlsxwriter.worksheet import Worksheet
 
 from catalog.source_words import said
-from planner import assumption_words, wording
+from planner import assumption_words, service_words, wording
 from planner.columns import Value
 from reports import checklist_words, presenters, words
 from reports.checklist_words import ChecklistView
@@ -109,6 +109,14 @@ def render(sheet: Sheet) -> bytes:
     book.page(_("Comparison"), [_title(head) for head in heads(sheet)], list(rows(sheet)))
     book.page(_("Bill"), [_("Workload"), _("Rank"), _("Machine"), _("What"), _("Amount"), _("Currency"), _("Source")],
               _bill(sheet))  # fmt: skip
+    by_token = _by_token(sheet)
+    if by_token:
+        heads_of_services = [
+            _("Workload"), _("Service"), _("1M tokens in"), _("1M tokens out"), _("per month"), _("Currency"),
+            _("Million tokens in, a month"), _("Million tokens out, a month"), _("First candidate, per month"),
+            _("All prices known"), _("Break-even, million tokens a month"), _("Read on"), _("Source"),
+        ]  # fmt: skip
+        book.page(_("By the token"), heads_of_services, by_token)
     book.page(_("Assumptions"), [_("Workload"), _("Assumption"), _("Value"), _("Unit"), _("Source")],
               _assumptions(sheet))  # fmt: skip
     listed = presenters.checklist(sheet)
@@ -143,6 +151,30 @@ def _bill(sheet: Sheet) -> list[list[Value]]:
         for workload in sheet.workloads
         for candidate in workload.comparison.candidates
         for line in candidate.monthly.lines
+    ]
+
+
+def _by_token(sheet: Sheet) -> list[list[Value]]:
+    """A row for each price by the token beside a workload's first candidate."""
+    return [
+        [
+            workload.name or workload_name(workload),
+            service_words.named(row.price),
+            row.price.input_per_million,
+            row.price.output_per_million,
+            row.month,
+            found.currency,
+            found.input_millions,
+            found.output_millions,
+            found.total,
+            found.complete,
+            row.break_even_millions,
+            row.price.observed or None,
+            said(row.price.source) or None,
+        ]
+        for workload in sheet.workloads
+        if (found := workload.comparison.services) is not None
+        for row in found.rows
     ]
 
 

@@ -42,10 +42,15 @@ VOLUME: dict[str, SheetField] = {
 }
 MANAGED: dict[str, SheetField] = {
     "managed_in": NumberField(
-        label=gettext_lazy("1M tokens in"), above=0, most=PRICE_MAXIMUM, unit=gettext_lazy("per 1M")
+        label=gettext_lazy("1M tokens in"),
+        path=("managed_input_per_million",),
+        above=0,
+        most=PRICE_MAXIMUM,
+        unit=gettext_lazy("per 1M"),
     ),
     "managed_out": NumberField(
         label=gettext_lazy("1M tokens out"),
+        path=("managed_output_per_million",),
         above=0,
         most=PRICE_MAXIMUM,
         unit=gettext_lazy("per 1M"),

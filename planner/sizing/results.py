@@ -23,6 +23,7 @@ from planner.sizing.offer_facts import Money as Money
 from planner.sizing.offer_facts import OfferFacts as OfferFacts
 from planner.sizing.offer_facts import QuoteFacts as QuoteFacts
 from planner.sizing.quantities import Assumption, Derivation, Estimate, Frozen
+from planner.sizing.token_prices import ServicesMonth as ServicesMonth
 
 Verdict = Literal["fits", "tight", "does_not_fit"]
 Limit = Literal[
@@ -292,3 +293,6 @@ class Comparison(Frozen):
     cheapest_offer_id: int | None = None
     cheapest: Cheapest | None = None
     """None where no candidate may be called so."""
+    services: ServicesMonth | None = None
+    """What services by the token ask for the same month, beside the first candidate; None in kinds without tokens, and
+    in plans saved before this was told."""

@@ -42,7 +42,7 @@ from planner.sizing.workload import CommonWorkload
 WITHOUT_EFFECT = frozenset(
     {
         "objective", "budget_per_month", "schedule", "interruptible", "storage_gb", "egress_gb_per_month",
-        "filters", "currency", "load_minutes_maximum",
+        "filters", "currency", "load_minutes_maximum", "managed_input_per_million", "managed_output_per_million",
     }
 )  # fmt: skip
 """Fields that change bills, filters and order, but neither memory nor speed of any machine."""

@@ -42,6 +42,7 @@ CONCURRENCY_MAXIMUM = 1_000_000
 RATE_MAXIMUM_PER_S = 1e6
 TOKENS_PER_MONTH_MAXIMUM = 1e15
 
+TokensPrice = Annotated[Number, Field(gt=0, le=1e6)]
 TokensPerMonth = Annotated[Number, Field(gt=0, le=TOKENS_PER_MONTH_MAXIMUM)]
 
 
@@ -230,6 +231,9 @@ class ServingWorkload(LlmWorkload):
     input_tokens_per_month: TokensPerMonth | None = None
     """Of the whole deployment, spread over the hours of the schedule; a side that is None goes with the other."""
     output_tokens_per_month: TokensPerMonth | None = None
+    managed_input_per_million: TokensPrice | None = None
+    """What a service asks for a million tokens in, in ``currency``: told beside the machines, sized by nothing."""
+    managed_output_per_million: TokensPrice | None = None
     targets: Targets = Targets()
 
     @property
