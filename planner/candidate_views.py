@@ -128,10 +128,14 @@ class CandidateView:
 
     @property
     def told(self) -> tuple[tuple[str, str], ...]:
-        """For paper: the stock as last seen, and what the provider was asked and answered."""
-        offer = self.it.offer
+        """For paper: for how many sets or months the bill is, the stock as last seen, and what the provider was asked
+        and answered."""
+        offer, monthly = self.it.offer, self.it.monthly
+        bill = ((_("Sets of machines side by side"), f"{monthly.sets:,}"),) if monthly.sets > 1 else ()
+        if monthly.months > 1:
+            bill = ((_("Months that this bill is for"), f"{monthly.months:,}"),)
         seen = ((_("Stock as last seen"), f"{self.stock} ({offer.stock_on})"),) if self.stock else ()
-        return (*seen, *self.quote)
+        return (*bill, *seen, *self.quote)
 
     @property
     def memory(self) -> MemoryBar:

@@ -19,7 +19,7 @@ from pypdf.generic import ArrayObject, DictionaryObject, IndirectObject, NameObj
 from planner import kinds
 from planner.figures import Figure
 from planner.sizing.results import Comparison
-from planner.sizing.training.workload import TuningWorkload
+from planner.sizing.training.workload import PretrainingWorkload, TuningWorkload
 from planner.sizing.workload import BatchWorkload, Schedule
 from reports import exports, pdf_export, services, sheets, typesetting
 from tests.factories import AT
@@ -220,6 +220,25 @@ def test_twelve_months_stand_on_the_paper_only_where_a_run_is_repeated(
     first = squeezed(pages(paper(draft(comparison)))[0])
     assert ("per12monthsattheseprices" in first) is has_year
     assert "perrun" in first
+
+
+@pytest.mark.parametrize(
+    ("starts", "tokens", "said"), [(1, 140, "Setsofmachinessidebyside"), (0, 2000, "Monthsthatthisbillisfor")]
+)
+def test_a_bill_of_several_sets_or_months_says_so_on_paper(
+    catalog: None, starts: int, tokens: int, said: str
+) -> None:
+    workload = PretrainingWorkload(
+        parameters_billion=7,
+        tokens_billion=tokens,
+        machines_maximum=2,
+        schedule=Schedule(starts_per_day=starts),
+    )
+    comparison = answer(workload, EIGHT)
+    monthly = comparison.candidates[0].monthly
+    assert (monthly.sets > 1, monthly.months > 1) == (bool(starts), not starts)
+    text = squeezed("\n".join(pages(paper(draft(comparison)))))
+    assert f"{said}{max(monthly.sets, monthly.months)}" in text
 
 
 def test_a_plan_with_nothing_that_fits_prints_why(catalog: None, crew: Crew) -> None:
