@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode
 
@@ -28,6 +29,13 @@ def hosting_link(candidate: Candidate, workload: Mapping[str, Any], cleaned: Map
     for name, millions in zip(("input", "output"), millions_of(candidate, workload), strict=True):
         if millions:
             given[f"{name}_millions_per_month"] = f"{millions:.2f}"
+    rate = Decimal(1) if monthly.currency == "USD" else monthly.rate
+    kept = sum(
+        (line.amount for line in monthly.lines if line.what in ("storage", "egress") and line.amount),
+        Decimal(0),
+    )
+    if kept and rate:
+        given["storage_per_month"] = f"{kept / rate:.2f}"
     if monthly.currency == "USD":
         for name, key in (("managed_in", "input"), ("managed_out", "output")):
             if cleaned.get(name):

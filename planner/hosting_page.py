@@ -44,6 +44,7 @@ LINES: dict[str, Any] = {
     "rework": _("hours expected to be repeated"),
     "commitment": _("hours committed to, used or not"),
     "upfront": _("paid upfront"),
+    "storage": _("storage and transfer"),
     "depreciation": _("depreciation"),
     "power": _("power and cooling"),
     "rack": _("rack, network and hands"),
@@ -53,9 +54,10 @@ LINES: dict[str, Any] = {
 }
 UNITS: dict[str, Any] = {
     "h": _("h"), "month": ngettext_lazy("machine-month", "machine-months"),
+    "month_of_storage": ngettext_lazy("month", "months"),
     "payment": ngettext_lazy("payment", "payments"), "kWh": "kWh", "M tokens": _("M tokens"),
 }  # fmt: skip
-COUNTED = frozenset({"month", "payment"})
+COUNTED = frozenset({"month", "month_of_storage", "payment"})
 """Units whose word follows their number."""
 LABELS: dict[str, tuple[Any, Any]] = {
     "machines": (_("Machines"), ""),
@@ -75,6 +77,7 @@ LABELS: dict[str, tuple[Any, Any]] = {
     "pue": (_("PUE: all power over that of the machines"), ""),
     "power_per_kwh": (_("Power price"), _("USD/kWh")),
     "rack_per_month": (_("Rack, network and hands, a machine and month"), "USD"),
+    "storage_per_month": (_("Storage and transfer a month, all machines together"), "USD"),
     "staff_per_month": (_("Staff a month, all machines together"), "USD"),
     "input_millions_per_month": (_("Million tokens in, a month"), ""),
     "output_millions_per_month": (_("Million tokens out, a month"), ""),
@@ -85,7 +88,8 @@ GROUPS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (_("The work"), ("machines", "hours_per_month", "months", "input_millions_per_month",
                      "output_millions_per_month")),
     (_("Rented machines"), ("on_demand_per_hour", "reserved_per_hour", "reserved_upfront",
-                            "reserved_term_months", "spot_per_hour", "interruptible", "rework_fraction")),
+                            "reserved_term_months", "spot_per_hour", "interruptible", "rework_fraction",
+                            "storage_per_month")),
     (_("Own machines"), ("purchase", "residual", "life_months", "power_kw", "pue", "power_per_kwh",
                          "rack_per_month", "staff_per_month")),
     (_("Managed, by the token"), ("service", "managed_input_per_million", "managed_output_per_million")),

@@ -21,6 +21,7 @@ from planner.sizing.results import Candidate
 from planner.sizing.runtime import UnknownRuntime
 from planner.sizing.workload import CommonWorkload
 
+CENT = Decimal("0.01")
 MILLION_STEP = Decimal("0.001")
 HOURS_MAXIMUM = Decimal(744)
 OWN = frozenset({*Stated.model_fields, "service", "offer"})
@@ -84,6 +85,7 @@ def read(given: QueryDict, at: datetime, team: int | None) -> Sheet:
         offer = Offer.objects.filter(pk=candidate.offer.offer_id).select_related("provider").first()
     first = _volume(workload, candidate) | _machines(candidate, workload)
     first |= _price_by_the_token(form.cleaned_data, candidate.monthly.currency, at)
+    first |= _storage(candidate, at)
     if not {"managed_input_per_million", "managed_output_per_million"} & set(first):
         first |= service_of(_model(workload), lengths[0], lengths[1], sum(lengths[2:]))
     return Sheet(**about, candidate=candidate, offer=offer, first=first)
@@ -142,18 +144,33 @@ def _volume(workload: CommonWorkload, candidate: Candidate | None) -> dict[str, 
 def _price_by_the_token(cleaned: Any, currency: str, at: datetime) -> dict[str, str]:
     """A service's price that was stated on the sheet, in dollars; none without a rate."""
     prices = [cleaned.get(name) for name in ("managed_in", "managed_out")]
-    rate = Decimal(1)
-    if currency != "USD":
-        known = ExchangeRate.latest(at.date()).get(currency)
-        if known is None:
-            return {}
-        rate = known.per_usd
+    rate = _per_usd(currency, at)
+    if rate is None:
+        return {}
     names = ("managed_input_per_million", "managed_output_per_million")
     return {
         name: _text((Decimal(str(price)) / rate).quantize(Decimal("0.000001")))
         for name, price in zip(names, prices, strict=True)
         if price
     }
+
+
+def _per_usd(currency: str, at: datetime) -> Decimal | None:
+    """Units of a currency for a dollar; None without a rate."""
+    if currency == "USD":
+        return Decimal(1)
+    known = ExchangeRate.latest(at.date()).get(currency)
+    return None if known is None else known.per_usd
+
+
+def _storage(candidate: Candidate, at: datetime) -> dict[str, str]:
+    """Storage and transfer of the candidate's bill, as far as they are known, in dollars."""
+    bill = candidate.monthly
+    rate = _per_usd(bill.currency, at)
+    amount = sum(
+        (line.amount for line in bill.lines if line.what in ("storage", "egress") and line.amount), Decimal(0)
+    )
+    return {"storage_per_month": _text((amount / rate).quantize(CENT))} if rate and amount else {}
 
 
 def service_of(model: str, tokens_in: float, tokens_out: float, context_tokens: float) -> dict[str, str]:

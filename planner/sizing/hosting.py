@@ -47,6 +47,8 @@ class Stated(BaseModel):
     power_per_kwh: Decimal = Field(default=Decimal(0), ge=0, le=100)
     rack_per_month: Decimal = Field(default=Decimal(0), ge=0, le=10**9)
     """Space, network and hands of one machine."""
+    storage_per_month: Decimal = Field(default=Decimal(0), ge=0, le=10**9)
+    """Storage and transfer out beside rented machines, all of them together; own machines have theirs."""
     staff_per_month: Decimal = Field(default=Decimal(0), ge=0, le=10**9)
     """Of all machines together."""
     input_millions_per_month: Decimal = Field(default=Decimal(0), ge=0, le=10**9)
@@ -58,12 +60,12 @@ class Stated(BaseModel):
 @dataclass(frozen=True)
 class Line:
     what: Literal[
-        "machine_hours", "rework", "commitment", "upfront", "depreciation", "power", "rack", "staff",
+        "machine_hours", "rework", "commitment", "upfront", "storage", "depreciation", "power", "rack", "staff",
         "input_tokens", "output_tokens",
     ]  # fmt: skip
     amount: Decimal
     quantity: Decimal
-    unit: Literal["h", "month", "payment", "kWh", "M tokens"]
+    unit: Literal["h", "month", "month_of_storage", "payment", "kWh", "M tokens"]
     unit_price: Decimal
 
 
@@ -97,12 +99,12 @@ def totals(stated: Stated) -> list[Total]:
 
 
 def on_demand(stated: Stated) -> Total:
-    """machines × hours a month × months × price."""
+    """machines × hours a month × months × price, with storage and transfer of these months."""
     if stated.on_demand_per_hour is None:
         return Total("on_demand", why="not_given")
     hours = stated.machines * stated.hours_per_month * stated.months
     line = _line("machine_hours", hours, "h", stated.on_demand_per_hour)
-    return Total("on_demand", (line,), paid_months=stated.months)
+    return Total("on_demand", (line, *_storage(stated)), paid_months=stated.months)
 
 
 def reserved(stated: Stated) -> Total:
@@ -116,7 +118,7 @@ def reserved(stated: Stated) -> Total:
         lines.append(_line("upfront", Decimal(stated.machines * terms), "payment", stated.reserved_upfront))
     hours = stated.machines * HOURS_OF_MONTH * months
     lines.append(_line("commitment", hours, "h", stated.reserved_per_hour))
-    return Total("reserved", tuple(lines), paid_months=months)
+    return Total("reserved", (*lines, *_storage(stated)), paid_months=months)
 
 
 def spot(stated: Stated) -> Total:
@@ -129,7 +131,7 @@ def spot(stated: Stated) -> Total:
     lines = [_line("machine_hours", hours, "h", stated.spot_per_hour)]
     if stated.rework_fraction:
         lines.append(_line("rework", hours * stated.rework_fraction, "h", stated.spot_per_hour))
-    return Total("spot", tuple(lines), paid_months=stated.months)
+    return Total("spot", (*lines, *_storage(stated)), paid_months=stated.months)
 
 
 def own(stated: Stated) -> Total:
@@ -207,6 +209,13 @@ def break_even_millions(stated: Stated, way: Way) -> Decimal | None:
         return None
     each = service.amount / (tokens * stated.months)
     return (hosted.amount / stated.months / each).quantize(CENT, ROUND_HALF_UP)
+
+
+def _storage(stated: Stated) -> tuple[Line, ...]:
+    """Months compared × storage and transfer a month; nothing where none is stated."""
+    if not stated.storage_per_month:
+        return ()
+    return (_line("storage", Decimal(stated.months), "month_of_storage", stated.storage_per_month),)
 
 
 def _line(what: str, quantity: Decimal, unit: str, unit_price: Decimal) -> Line:

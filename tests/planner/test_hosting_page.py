@@ -7,15 +7,20 @@ from datetime import date
 from decimal import Decimal
 from html import unescape
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from django.http import QueryDict
 from django.test import Client
+from django.utils import timezone
 
 from catalog.ages import Age, age_of
 from catalog.managed import SUBJECTS, managed_prices, service_facts
 from catalog.models import Offer, Provider
 from catalog.recording import Observation, record, write_dollars
-from planner import hosting_sheet, managed_words
+from planner import hosting_sheet, managed_words, services
+from planner.forms import WorkbenchForm
+from planner.hosting_link import hosting_link
 from planner.hosting_page import LABELS
 from planner.sizing.hosting import Stated
 from tests.factories import AT
@@ -324,6 +329,30 @@ def test_a_sheet_brings_its_candidate_hours_and_tokens(client: Client, small_cat
     assert "Groq" in own
     assert "Qwen" not in own, "the sheet's model first, others apart"
     assert "M a month" in own
+
+
+@pytest.mark.parametrize("currency", ["USD", "JPY"])
+def test_a_machine_costs_here_what_it_costs_on_its_sheet(
+    client: Client, small_catalog: None, currency: str
+) -> None:
+    query = f"{SHEET}&storage=500&egress=1000&complete=1&currency={currency}"
+    form = WorkbenchForm.from_query(QueryDict(query))
+    assert form.is_valid(), form.errors
+    first = services.compare(form.workload(), at=timezone.now(), limit=1).candidates[0]
+    kept = sum(line.amount or Decimal(0) for line in first.monthly.lines if line.what != "gpu")
+    assert first.monthly.complete
+    assert kept > 0
+    rate = Decimal(1) if currency == "USD" else Decimal("157.25")
+    text = page(client, f"{query}&months=1")
+    found = " ".join(re.sub(r"<[^>]*>", " ", text.split('id="h-totals"')[1]).split())
+    by_the_hour = re.search(r"By the hour ([\d,]+\.\d\d)", found)
+    assert by_the_hour, found
+    told = Decimal(by_the_hour[1].replace(",", ""))
+    assert abs(told - first.monthly.total / rate) <= Decimal("0.02")
+    assert "storage and transfer" in found
+    assert ("Your sheet is in JPY; the amounts here are in US dollars" in text) is (currency == "JPY")
+    link = parse_qs(urlsplit(hosting_link(first, form.workload().model_dump(mode="json"), {})).query)
+    assert abs(Decimal(link["storage_per_month"][0]) - kept / rate) < Decimal("0.01")
 
 
 def test_what_is_typed_beside_a_sheet_counts_and_the_sheet_is_carried_on(
