@@ -146,7 +146,10 @@ def test_the_plan_page_never_tells_an_incomplete_total_bare(
     )
     update: dict[str, Any] = {"replicas": 2, "replicas_set_by": "tpot_s", "fewer_replicas": fewer}
     first = unknown_line(found.candidates[0]).model_copy(update=update)
-    made = found.model_copy(update={"candidates": (first, *found.candidates[1:]), "cheapest": None})
+    assert found.services is not None
+    beside = found.services.model_copy(update={"complete": False})
+    changes = {"candidates": (first, *found.candidates[1:]), "cheapest": None, "services": beside}
+    made = found.model_copy(update=changes)
     monkeypatch.setattr("reports.sheets.read_comparison", lambda _row: made)
     for language in ("en", "ja"):
         page = crew.client("viewer").get(f"/plans/{plan.slug}/", headers={"accept-language": language})
