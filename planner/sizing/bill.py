@@ -84,7 +84,7 @@ class Run:
     @property
     def months(self) -> int:
         """Months begun until a job that is done once is done; its bill is that of all of them. Otherwise 1."""
-        if self.ends != "once":
+        if self.ends != "once" or self.hours_per_start <= WHOLE_MONTH_HOURS:
             return 1
         return max(1, int((self.hours_per_start / self.month_hours).to_integral_value(ROUND_CEILING)))
 
@@ -98,11 +98,11 @@ class Run:
         needed = self.hours_per_start * (1 + rework) * self.starts
         return max(1, int((needed / self.month_hours).to_integral_value(ROUND_CEILING)))
 
-    def bounded(self, terms: Terms) -> Terms:
+    def bounded(self, terms: Terms, rework: Decimal) -> Terms:
         """The terms of one machine over the months of the bill. One of several that share jobs has its month and no
         more, work that is done twice included."""
         terms = terms.over(self.months)
-        if self.ends != "again":
+        if self.ends != "again" or not rework:
             return terms
         month = self.month_hours.quantize(HOUR_STEP, ROUND_HALF_UP)
         return replace(terms, cap_hours=month if terms.cap_hours is None else min(month, terms.cap_hours))
@@ -329,7 +329,7 @@ def month(
         return None
     sets, months = run.sets(rework), run.months
     machines *= sets
-    terms, needs = run.bounded(terms), needs.over(months)
+    terms, needs = run.bounded(terms, rework), needs.over(months)
     run = paid(run.of_each(sets), tier)
     hours = billed_hours(run, terms.unit_s, terms.minimum_s, terms.cap_hours)
     per_unit = shown_unit_price(price.amount, factor)

@@ -109,13 +109,16 @@ def weigh(setting: Setting[Any], placements: Placements) -> Weighed:
         np.array([0 if isinstance(o, Refusal) else o.machines for o in placements], dtype=np.int64),
         market.machine_index,
     )
-    hours = _hour_steps(setting, placements)
+    runs = None
+    if setting.runs_by_machine:
+        runs = [None if isinstance(o, Refusal) else setting.run(o) for o in placements]
+    hours = _hour_steps(setting, placements, runs)
     machines *= hours.sets
     machines_minor = bill.machine_minor(price, machines, hours.billed, currency)
     machines_minor += bill.machine_minor(price, machines, hours.repeated, currency)
     if (upfront := market.shown_upfront_micro(currency)) is not None:
         machines_minor += bill.machine_minor(upfront, machines, hours.months * bill.HOUR_STEPS, currency)
-    sides, complete = _sides(setting, placements, currency)
+    sides, complete = _sides(setting, placements, runs, currency)
     total = machines_minor + sides
 
     if not filters.estimated_prices:
@@ -233,26 +236,30 @@ def names_accelerator(wanted: Sequence[str], name: str) -> bool:
     return any(own == word.casefold() or own.startswith(f"{word.casefold()}-") for word in wanted)
 
 
-def _sides(setting: Setting[Any], placements: Placements, currency: str) -> tuple[Integers, Flags]:
+Runs = list[bill.Run | None] | None
+"""Of each machine what it does in a month, where that depends on it; None where it is refused."""
+
+
+def _sides(
+    setting: Setting[Any], placements: Placements, runs: Runs, currency: str
+) -> tuple[Integers, Flags]:
     """Storage and egress of each offer in smallest units, and whether both are known; worked out once per terms and
     what is kept."""
     market = setting.market
-    kept: dict[Needs, int] = {}
+    at_most = setting.needs(None, "on_demand")
+    kept: dict[Needs, int] = {at_most: 0}
     of_offer = np.zeros(len(market), dtype=np.int64)
-    if setting.runs_by_machine:
+    if runs is not None:
         tiers = max(1, len(market.tiers))
         sold, place = np.unique(market.machine_index * tiers + market.tier_index, return_inverse=True)
         numbers = []
         for machine, tier in (divmod(one, tiers) for one in sold.tolist()):
-            outcome = placements[machine]
-            if isinstance(outcome, Refusal):
-                needs = setting.needs(None, market.tiers[tier])
-            else:
-                needs = setting.needs(outcome, market.tiers[tier]).over(setting.run(outcome).months)
+            run = runs[machine]
+            needs = at_most
+            if run is not None:
+                needs = setting.needs(placements[machine], market.tiers[tier]).over(run.months)
             numbers.append(kept.setdefault(needs, len(kept)))
         of_offer = _of(np.array(numbers, dtype=np.int64), place)
-    else:
-        kept[setting.needs(None, "on_demand")] = 0
     pairs, inverse = np.unique(of_offer * max(1, len(market.terms)) + market.terms_index, return_inverse=True)
     found = list(kept)
     sides = [
@@ -276,24 +283,28 @@ class _Hours:
     months: Integers
 
 
-def _hour_steps(setting: Setting[Any], placements: Placements) -> _Hours:
+def _hour_steps(setting: Setting[Any], placements: Placements, runs: Runs) -> _Hours:
     """Worked out once per machine, terms and tier."""
-    market, by_machine = setting.market, setting.runs_by_machine
+    market, by_machine = setting.market, runs is not None
     distinct, first, inverse = market.billed_alike(by_machine=by_machine)
     scheduled = bill.scheduled(setting.workload.schedule)
-    found = np.zeros((4, len(distinct)), dtype=np.int64)
-    found[2:] = 1
-    for position, row in enumerate(first):
-        placement = placements[market.machine_index[row]]
-        if by_machine and isinstance(placement, Refusal):
+    found = [(0, 0, 1, 1)] * len(distinct)
+    places = zip(
+        market.machine_index[first].tolist(), market.tier_index[first].tolist(), market.terms_index[first].tolist(),
+        strict=True,
+    )  # fmt: skip
+    for position, (machine, sold, billed_by) in enumerate(places):
+        run = scheduled if runs is None else runs[machine]
+        if run is None:
             continue
-        run = setting.run(placement) if by_machine else scheduled
-        tier = market.tiers[market.tier_index[row]]
-        rework = setting.rework(placement if by_machine else None, tier)
+        tier = market.tiers[sold]
+        rework = setting.rework(placements[machine] if by_machine else None, tier)
         sets, months = run.sets(rework), run.months
-        terms = run.bounded(market.terms[market.terms_index[row]])
-        found[:, position] = *bill.hour_steps(bill.paid(run.of_each(sets), tier), terms, rework), sets, months
-    billed, repeated, sets_of, months_of = (row[inverse] for row in found)
+        terms = run.bounded(market.terms[billed_by], rework)
+        found[position] = *bill.hour_steps(bill.paid(run.of_each(sets), tier), terms, rework), sets, months
+    billed, repeated, sets_of, months_of = (
+        _of(row, inverse) for row in np.array(found, dtype=np.int64).reshape(-1, 4).T
+    )
     return _Hours(
         billed=np.where(market.per_month, bill.HOUR_STEPS * months_of, billed),
         repeated=np.where(market.per_month, 0, repeated),
