@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.sizing import bill, ranking, storage_rates
+from planner.sizing import bill, bill_integers, ranking, storage_rates
 from planner.sizing.bill import MINOR_UNITS, Needs
 from planner.sizing.offers import Flags, Integers, Market
 from planner.sizing.ranking import MEETS_TARGETS, MISSES_TARGETS, TIGHT, Floats
@@ -114,10 +114,12 @@ def weigh(setting: Setting[Any], placements: Placements) -> Weighed:
         runs = [None if isinstance(o, Refusal) else setting.run(o) for o in placements]
     hours = _hour_steps(setting, placements, runs)
     machines *= hours.sets
-    machines_minor = bill.machine_minor(price, machines, hours.billed, currency)
-    machines_minor += bill.machine_minor(price, machines, hours.repeated, currency)
+    machines_minor = bill_integers.machine_minor(price, machines, hours.billed, currency)
+    machines_minor += bill_integers.machine_minor(price, machines, hours.repeated, currency)
     if (upfront := market.shown_upfront_micro(currency)) is not None:
-        machines_minor += bill.machine_minor(upfront, machines, hours.months * bill.HOUR_STEPS, currency)
+        machines_minor += bill_integers.machine_minor(
+            upfront, machines, hours.months * bill.HOUR_STEPS, currency
+        )
     sides, complete = _sides(setting, placements, runs, currency)
     total = machines_minor + sides
 
@@ -263,7 +265,7 @@ def _sides(
     pairs, inverse = np.unique(of_offer * max(1, len(market.terms)) + market.terms_index, return_inverse=True)
     found = list(kept)
     sides = [
-        bill.side_minor(
+        bill_integers.side_minor(
             found[pair // len(market.terms)], market.terms[pair % len(market.terms)], market.rates, currency
         )
         for pair in pairs.tolist()
@@ -301,7 +303,11 @@ def _hour_steps(setting: Setting[Any], placements: Placements, runs: Runs) -> _H
         rework = setting.rework(placements[machine] if by_machine else None, tier)
         sets, months = run.sets(rework), run.months
         terms = run.bounded(market.terms[billed_by], rework)
-        found[position] = *bill.hour_steps(bill.paid(run.of_each(sets), tier), terms, rework), sets, months
+        found[position] = (
+            *bill_integers.hour_steps(bill.paid(run.of_each(sets), tier), terms, rework),
+            sets,
+            months,
+        )
     billed, repeated, sets_of, months_of = (
         _of(row, inverse) for row in np.array(found, dtype=np.int64).reshape(-1, 4).T
     )

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.sizing import bill
+from planner.sizing import bill, bill_integers
 from planner.sizing.bill import Needs, UnitPrice, billed_hours, jobs, month, scheduled
 from planner.sizing.offers import MICRO, EgressPrice, EgressStep, Rates, StoragePrice, Terms
 from planner.sizing.results import Bill
@@ -183,8 +183,8 @@ def test_coarser_billing_never_costs_less_than_the_time_used(
 def test_integer_lines_equal_decimal_lines(price: int, machines: int, steps: int, currency: str) -> None:
     exact = bill.rounded(Decimal(price) / MICRO * machines * Decimal(steps) / 100, currency)
     one = np.array([price], dtype=np.int64)
-    found = bill.machine_minor(one, np.array([machines]), np.array([steps]), currency)
-    assert int(found[0]) == min(int(exact * bill.MINOR_UNITS[currency]), bill.SATURATED)
+    found = bill_integers.machine_minor(one, np.array([machines]), np.array([steps]), currency)
+    assert int(found[0]) == min(int(exact * bill.MINOR_UNITS[currency]), bill_integers.SATURATED)
 
 
 # Jobs that take more hours than a month has ---------------------------------------------------------------------

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from planner.sizing import hosting
-from planner.sizing.bill import Needs, Run, UnitPrice, hour_steps, machine_minor, month, paid, scheduled
+from planner.sizing.bill import Needs, Run, UnitPrice, month, paid, scheduled
+from planner.sizing.bill_integers import hour_steps, machine_minor
 from planner.sizing.hosting import Stated
 from planner.sizing.offers import (
     MICRO,
