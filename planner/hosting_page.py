@@ -54,7 +54,7 @@ LINES: dict[str, Any] = {
 }
 UNITS: dict[str, Any] = {
     "h": _("h"), "month": ngettext_lazy("machine-month", "machine-months"),
-    "month_of_storage": ngettext_lazy("month", "months"),
+    "month_of_storage": ngettext_lazy("month of it", "months of it"),
     "payment": ngettext_lazy("payment", "payments"), "kWh": "kWh", "M tokens": _("M tokens"),
 }  # fmt: skip
 COUNTED = frozenset({"month", "month_of_storage", "payment"})
