@@ -175,7 +175,7 @@ def notes(comparison: Comparison, best: Candidate) -> tuple[str, ...]:
         return told
     hours = value(best, "run_hours") or 0.0
     runs = max(1.0, float(best.monthly.hours) / hours) if hours else 1.0
-    busy = hours * runs
+    busy = hours * runs / best.monthly.months
     words = {"hours": f"{busy:,.0f}"}
     if busy >= RESERVED_SHARE * HOURS_PER_MONTH:
         text = _(

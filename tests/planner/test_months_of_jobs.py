@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from html import unescape
 
@@ -53,3 +54,6 @@ def test_a_job_of_several_months_says_that_its_bill_is_of_all_of_them(client: Cl
     page = unescape(client.get(f"/workbench/?{ONCE}").content.decode())
     assert "This takes longer than a month: the amounts are those of all" in page
     assert "sets side by side" not in page
+    words = re.sub(r"<[^>]+>", " ", page[page.index('id="strip"') : page.index('id="h-candidates"')])
+    assert re.search(r"[\d,.]+ h in all \d+ months", words)
+    assert "h a month" not in words
