@@ -381,7 +381,8 @@ def test_the_page_shows_what_is_watched_then_and_now(clock: None, plan: Plan, cr
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("typed", "percent"),
-    [({"rule": "team"}, Decimal(10)), ({"rule": "own", "percent": "2.5"}, Decimal("2.5")), ({"rule": "never"}, None)],
+    [({"rule": "team"}, Decimal(10)), ({"rule": "own", "percent": "2.5"}, Decimal("2.5")), ({"rule": "never"}, None),
+     ({"rule": "own", "percent": "１０"}, Decimal(10))],
 )  # fmt: skip
 def test_an_editor_sets_from_which_move_on_a_plan_tells(
     clock: None, plan: Plan, crew: Crew, typed: dict[str, str], percent: Decimal | None
@@ -395,7 +396,7 @@ def test_an_editor_sets_from_which_move_on_a_plan_tells(
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("typed", ["", "0", "0.4", "501", "1,5", "1e2", "１０", "-3", "ten", "2.55"])
+@pytest.mark.parametrize("typed", ["", "0", "0.4", "501", "1,5", "1e2", "十", "-3", "ten", "2.55"])
 def test_a_percentage_that_is_none_is_refused_at_its_field_and_kept(
     clock: None, plan: Plan, crew: Crew, typed: str
 ) -> None:
