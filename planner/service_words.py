@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.utils.translation import gettext as _
 
+from catalog.source_words import said
 from planner.figures import LEAST, given, money, money_known
 from planner.kinds import by_rate
 from planner.kinds.frame import Block
@@ -11,7 +12,7 @@ from planner.sizing.token_prices import ServicesMonth, TokenPrice
 
 
 def named(price: TokenPrice) -> str:
-    return price.service or _("the price typed with the question")
+    return said(price.service) if price.service else _("the price typed with the question")
 
 
 def services_block(found: ServicesMonth) -> Block:
