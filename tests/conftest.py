@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from django.conf import settings
 from django.core.cache import cache
+from django.db import connection
 from django.test import Client
 from django.utils import translation
 from hypothesis import settings as hypothesis_settings
+from pytest_django import DjangoDbBlocker
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from accounts.models import Team, User
@@ -103,6 +105,18 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     counts["model_configs_not_run"] = without_configs
     if config.getoption("--summary-file"):
         Path(config.getoption("--summary-file")).write_text(json.dumps(counts), encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """PostgreSQL drops no database that a session is left in, as of a process that a test has just killed."""
+    yield
+    if connection.vendor == "postgresql":
+        with django_db_blocker.unblock(), connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
 
 
 @pytest.fixture(autouse=True)
