@@ -90,6 +90,7 @@ def billing_facts(terms: BillingTerms | None) -> list[Fact]:
             )
             for prefix, hours in sorted(terms.cap_hours.items())
         ),
+        Fact(_("billed on while it is stopped"), words.get("stopped"), is_quoted=True),
         Fact(_("spot"), words.get("spot"), is_quoted=True),
         Fact(_("notice before an interruption"), words.get("spot_notice"), is_quoted=True),
         Fact(_("commitments"), words.get("reserved"), is_quoted=True),

@@ -108,6 +108,9 @@ def test_an_offer_shows_its_history_terms_storage_and_egress(client: Client, rep
     page = client.get(f"/catalog/offers/{offer.pk}/").content.decode()
     for text in ("36 USD", "30.8 USD", "2026-10-01", "Block erasure coded", "0.071 USD", "preemptible"):
         assert text in page, text
+    assert re.search(r'billed on while it is stopped</dt><dd><span><span class="unknown">unknown<', page), (
+        "not 0"
+    )
     assert client.get("/catalog/offers/999999999/").status_code == 404
 
 
