@@ -59,7 +59,7 @@ def write(
             "subject": "speed",
             "exploration": "memory",
             "source": "azure",
-            "provider": _a_provider(),
+            "seller": _a_provider(),  # the harness puts each source's name for "provider"
             "schema": "workload",
             "one": "1",
             "two": "2",

@@ -35,7 +35,7 @@ def public() -> Iterable[Row]:
         "/workbench/candidate/{offer}/", "/workbench/candidate/{offer}/layouts/",
         "/accelerators/{accelerator}/support/", "/reach/",
         "/healthz", "/hosting/", "/catalog/accelerators/", "/catalog/accelerators/{accelerator}/", "/catalog/offers/",
-        "/catalog/offers/{offer}/", "/catalog/providers/", "/catalog/providers/{provider}/",
+        "/catalog/offers/{offer}/", "/catalog/providers/", "/catalog/providers/{seller}/",
         "/catalog/sources/", "/catalog/sources/{source}/", "/api/v1/models",
         "/api/v1/prices", "/api/v1/openapi.json", "/api/v1/schema/{schema}", "/plans/draft/export.{csv}",
     ):  # fmt: skip

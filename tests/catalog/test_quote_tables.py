@@ -48,7 +48,7 @@ def test_a_form_takes_numbers_currencies_and_days_as_they_are_meant() -> None:
     ("field", "value"),
     [
         ("amount", ""), ("amount", "0"), ("amount", "-1"), ("amount", "1,5"), ("amount", "1e3"), ("amount", "NaN"),
-        ("amount", "1_000"), ("amount", "９"), ("amount", "²"), ("amount", "9" * 400), ("amount", "1.1234567"),
+        ("amount", "1_000"), ("amount", "²"), ("amount", "9" * 400), ("amount", "1.1234567"),
         ("amount", "=1+1"), ("gpu_count", "0"), ("gpu_count", "1.5"), ("gpu_count", "1025"), ("gpu_count", "x"),
         ("currency", "US"), ("currency", "$"), ("currency", "USDX"), ("currency", "円"), ("received_on", ""),
         ("received_on", "2026-02-30"), ("received_on", "0001-01-01"), ("received_on", "99999-01-01"),
