@@ -19,6 +19,7 @@ from planner.figures import money_known, significant
 from planner.kinds import by_rate
 from planner.kinds.frame import Block, Kind
 from planner.presenters import answer
+from planner.query_of import query_of
 from planner.rejections import RejectedGroup
 from planner.remedies import ReliefView
 from planner.service_words import services_block
@@ -103,7 +104,8 @@ class WorkloadView:
     sources: tuple[SourceView, ...]
     services: Block | None
     """What services by the token ask for the same month."""
-    query: str
+    query: str | None
+    """The workbench's query that asks for it; None where its form cannot."""
 
     @property
     def best(self) -> QuoteView | None:
@@ -297,7 +299,7 @@ def workload(item: SheetWorkload, *, first: int = 0, count: int | None = None) -
         by_hand="".join(fact.text for fact in question(comparison.workload, ("assume",))),
         sources=_sources(comparison),
         services=services_block(comparison.services) if comparison.services else None,
-        query=item.query,
+        query=item.query or query_of(comparison.workload, comparison.priced_at),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -58,6 +59,17 @@ def test_a_program_saves_reads_and_exports_a_plan(catalog: None, crew: Crew, edi
     assert exported["Content-Type"] == "application/json"
     assert exported.content == crew.client("owner").get(f"/plans/{saved['slug']}/export.json").content
     assert editor.get(f"/plans/{saved['slug']}/versions/1/export.csv").status_code == 200
+
+
+def test_a_plan_of_a_program_opens_in_the_workbench_with_its_question(
+    catalog: None, crew: Crew, editor: Program
+) -> None:
+    asked = {"weights_format": "fp8", "concurrency": {"average": 3, "peak": 7}}
+    slug = editor.send("post", "/plans", {"title": "By program", "workload": asked}).json()["slug"]
+    page = crew.client("owner").get(f"/plans/{slug}/").content.decode()
+    (link,) = re.findall(r'href="/workbench/\?([^"]*)">Open this in the workbench', page)
+    for part in ("weights=fp8", "users=3", "users_peak=7", f"into={slug}.1"):
+        assert part in link
 
 
 def test_a_program_adds_versions_and_is_told_of_conflicts(plan: Plan, editor: Program) -> None:
