@@ -160,11 +160,8 @@ def repeated_hours(hours: Decimal, rework: Decimal, terms: Terms) -> Decimal:
 def rounded(amount: Decimal, currency: str) -> Decimal:
     """Half up to the currency's smallest unit, cents or whole yen; what is above nothing is at least one of them."""
     step = _smallest(currency)
-    return (
-        max(amount.quantize(step, ROUND_HALF_UP), step)
-        if amount > 0
-        else amount.quantize(step, ROUND_HALF_UP)
-    )
+    found = amount.quantize(step, ROUND_HALF_UP)
+    return max(found, step) if amount > 0 else found
 
 
 def _smallest(currency: str) -> Decimal:

@@ -28,14 +28,19 @@ def shipped_market(django_db_setup: None, django_db_blocker: Any) -> Market:
 
 
 @pytest.fixture
-def mixed_catalog(db: None) -> Iterator[None]:
-    """The small catalog, a card with more memory, and a machine of eight; nothing of it is kept after the test."""
+def small_catalog(db: None) -> Iterator[None]:
+    """The small catalog, of which nothing is kept after the test."""
     services.forget()
     make_small_catalog()
-    make_offer("H200-SXM", "3.80")
-    make_offer("H100-SXM5", "20", count=8)
     yield
     services.forget()
+
+
+@pytest.fixture
+def mixed_catalog(small_catalog: None) -> None:
+    """The small catalog, a card with more memory, and a machine of eight."""
+    make_offer("H200-SXM", "3.80")
+    make_offer("H100-SXM5", "20", count=8)
 
 
 @pytest.fixture

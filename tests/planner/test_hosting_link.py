@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,23 +10,13 @@ import pytest
 from django.http import QueryDict
 from django.test import Client
 
-from planner import services
 from planner.asked import asked, not_used
 from planner.figures import significant
 from planner.forms import WorkbenchForm
 from planner.sizing.workload import Concurrency, ServingWorkload
 from reports.presenters import question
-from tests.planner.factories import make_small_catalog
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def catalog(db: None) -> Iterator[None]:
-    services.forget()
-    make_small_catalog()
-    yield
-    services.forget()
+pytestmark = pytest.mark.usefixtures("small_catalog")
 
 
 def link_of(client: Client, query: str) -> str:

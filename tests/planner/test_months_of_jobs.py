@@ -5,27 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
 from html import unescape
 
 import pytest
 from django.test import Client
 
-from planner import services
-from tests.planner.factories import make_small_catalog
-
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.usefixtures("small_catalog")
 
 DAILY = "kind=llm_batch&requests=5000000&deadline=&starts=1"
 ONCE = "kind=llm_batch&requests=90000000&deadline=&starts=0"
-
-
-@pytest.fixture(autouse=True)
-def catalog(db: None) -> Iterator[None]:
-    services.forget()
-    make_small_catalog()
-    yield
-    services.forget()
 
 
 def rows(client: Client, query: str) -> list[dict[str, str]]:

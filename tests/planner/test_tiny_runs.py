@@ -5,27 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
 from html import unescape
 
 import pytest
 from django.test import Client
 
-from planner import services
-from tests.planner.factories import make_small_catalog
-
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.usefixtures("small_catalog")
 
 TINY = "kind=llm_batch&requests=1&in=10&out=5"
 NOTHING = re.compile(r"(?<![\d.,])0(?:\.0+)? h\b|\$0\.0+(?![\d])")
-
-
-@pytest.fixture(autouse=True)
-def catalog(db: None) -> Iterator[None]:
-    services.forget()
-    make_small_catalog()
-    yield
-    services.forget()
 
 
 def test_the_page_says_seconds_and_parts_of_a_cent(client: Client) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -20,21 +19,12 @@ from planner.forms import WorkbenchForm
 from planner.kinds import by_token
 from planner.sizing.results import Candidate
 from planner.sizing.workload import ServingWorkload
-from tests.planner.factories import make_small_catalog
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.usefixtures("small_catalog")
 
 IN, OUT = 2_000, 500
 """Million tokens a month, not in the proportion of the typical request of 1,000 in and 300 out."""
 QUERY = f"m_in={IN}&m_out={OUT}&managed_in=0.1&managed_out=0.4"
-
-
-@pytest.fixture(autouse=True)
-def catalog(db: None) -> Iterator[None]:
-    services.forget()
-    make_small_catalog()
-    yield
-    services.forget()
 
 
 def first(**fields: Any) -> Candidate:
