@@ -38,6 +38,8 @@ class Row:
     misses: int
     is_tight: bool
     is_shown: bool
+    is_too_fast: bool
+    """So many stages are measured as slower than predicted."""
 
 
 @require_safe
@@ -83,6 +85,7 @@ def _row(choice: LayoutChoice) -> Row:
         misses=len(choice.misses),
         is_tight=choice.verdict == "tight",
         is_shown=choice.is_shown,
+        is_too_fast=choice.is_too_fast,
     )
 
 

@@ -50,6 +50,8 @@ class LayoutChoice(Frozen):
     complete: bool
     is_shown: bool
     """Whether the comparison shows the offer with this split."""
+    is_too_fast: bool
+    """Within one machine more stages than are ranked: measured as slower than this says."""
 
 
 def alternatives(
@@ -93,7 +95,7 @@ def alternatives(
     choices = []
     for placed in sorted(found, key=key):
         monthly = bill_of(setting, weighed, row, placed)
-        choices.append(_choice(placed, shown, monthly))
+        choices.append(_choice(placed, shown, monthly, splits_layers=setting.runtime.splits_layers))
     return tuple(choices)
 
 
@@ -171,14 +173,17 @@ def _choice(
     placed: Placement,
     shown: Placement | Refusal,
     monthly: Bill,
+    *,
+    splits_layers: bool,
 ) -> LayoutChoice:
     peak = placed.peak.load_point(placed.replicas)
     is_job = placed.job_hours is not None
+    per_replica = ceil(placed.layout.device_count / placed.machine.device_count)
     return LayoutChoice(
         layout=placed.layout,
         gpus_per_replica=placed.layout.device_count,
         replicas=placed.replicas,
-        machines_per_replica=ceil(placed.layout.device_count / placed.machine.device_count),
+        machines_per_replica=per_replica,
         machines=placed.machines * monthly.sets,
         verdict=placed.verdict,
         limit=placed.limit,
@@ -191,4 +196,5 @@ def _choice(
         currency=monthly.currency,
         complete=monthly.complete,
         is_shown=isinstance(shown, Placement) and shown.layout == placed.layout,
+        is_too_fast=placed.layout.pp > tried_layouts.STAGES_RANKED and per_replica == 1 and not splits_layers,
     )

@@ -17,8 +17,8 @@ arguments: the dp size should be equal to the tp size; TensorRT-LLM: attention_d
 WHOLE_ON_EACH_RANK = (Latent, Compressed)
 """Attention whose cache all heads share: tensor parallelism keeps it whole on every rank."""
 
-STAGES_MAXIMUM = 4
-"""More stages are measured as slower than predicted (8: by a fifth to a half)."""
+STAGES_RANKED = 4
+"""More stages are measured as slower than predicted (8: by a fifth to a half), so that no machine is ranked by them."""
 
 
 @lru_cache(maxsize=1024)
@@ -35,7 +35,7 @@ def beside_plain(
 
     Attention by requests with the experts spread over all devices, in groups as large as they can be without copies;
     tensors over as many, or over some of a cache that is whole on each, and layers over the others, up to
-    ``STAGES_MAXIMUM`` stages. Only such as divide and the engine has.
+    ``STAGES_RANKED`` stages. Only such as divide and the engine has.
     """
     if devices == 1 or context_parallel > 1 or runtime.splits_layers or not arch.has_experts:
         return ()
@@ -43,7 +43,7 @@ def beside_plain(
         return ()
     most = undivided(arch, devices)
     tp = most if runtime.name in GROUPS_OF_RANKS else 1
-    stages = [n for n in range(2, min(devices, STAGES_MAXIMUM) + 1) if devices % n == 0]
+    stages = [n for n in range(2, min(devices, STAGES_RANKED) + 1) if devices % n == 0]
     found = (
         Layout(tp=tp, dp=devices // tp, ep=devices),
         *(Layout(tp=devices // n, pp=n) for n in stages if most in (1, devices // n)),

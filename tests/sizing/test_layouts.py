@@ -41,6 +41,15 @@ def test_a_dense_model_splits_by_tensors_and_layers_and_every_split_once() -> No
     assert all(ep == 1 and attention == 1 for _tp, _pp, ep, attention in degrees)
 
 
+def test_more_stages_than_are_ranked_are_marked_but_not_where_the_engine_knows_no_other_split() -> None:
+    found = choices(serving("Qwen/Qwen3-32B"), Row(count=8))
+    assert {c.layout.pp for c in found if c.is_too_fast} == {8}
+    by_layers = serving("Qwen/Qwen3-32B", runtime=RuntimeChoice(name="llama_cpp"), weights_format="gguf_q8_0")
+    plain = choices(by_layers, Row(count=8))
+    assert max(c.layout.pp for c in plain) == 8
+    assert not any(c.is_too_fast for c in plain)
+
+
 def test_a_mixture_splits_by_experts_too_and_keeps_attention_by_requests() -> None:
     found = choices(serving(MIXTURE, weights_format="fp8"), Row("H200-SXM", count=8))
     assert Layout(tp=8, ep=8) in [c.layout for c in found]
