@@ -322,6 +322,7 @@ def test_no_column_is_cut_in_japanese(page: Page, catalog: list[Offer], query: s
     page.set_extra_http_headers({"Accept-Language": "ja"})
     page.set_viewport_size({"width": 1280, "height": 700})
     page.goto(f"/workbench/{query}")
+    expect(page.locator(".candidates-table thead th").first).to_have_css("word-break", "normal")
     place = page.locator("[data-fits]")
     expect(place).to_have_class(re.compile("whole"))
     box, last = place.bounding_box(), page.locator(".candidates-table thead th:visible").last.bounding_box()
