@@ -318,10 +318,12 @@ def test_another_kind_of_work_brings_its_own_fields_and_keeps_what_was_typed(
 
 
 @pytest.mark.parametrize("query", ["", "?kind=qlora"])
-def test_no_column_is_cut_in_japanese(page: Page, catalog: list[Offer], query: str) -> None:
-    page.set_extra_http_headers({"Accept-Language": "ja"})
-    page.set_viewport_size({"width": 1280, "height": 700})
-    page.goto(f"/workbench/{query}")
+def test_no_column_is_cut_in_japanese(
+    browser: Browser, live_server: Any, catalog: list[Offer], query: str
+) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 700}, locale="ja-JP")
+    page.goto(f"{live_server.url}/workbench/{query}")
+    expect(page.locator("html")).to_have_attribute("lang", "ja")
     expect(page.locator(".candidates-table thead th").first).to_have_css("word-break", "normal")
     place = page.locator("[data-fits]")
     expect(place).to_have_class(re.compile("whole"))
@@ -329,6 +331,7 @@ def test_no_column_is_cut_in_japanese(page: Page, catalog: list[Offer], query: s
     assert box is not None
     assert last is not None
     assert last["x"] + last["width"] <= box["x"] + box["width"] + 1
+    page.close()
 
 
 @pytest.mark.parametrize("width", [1024, 1280, 1440])
